@@ -1,0 +1,2 @@
+//! The `strongroom` command.
+fn main() {}
