@@ -1,8 +1,29 @@
-//! strongroom: a hardened, encrypted handler for Claude's memory tool.
+//! strongroom: a hardened, encrypted handler for Claude's memory tool `memory_20250818`.
 
+pub mod backend;
+pub mod clock;
 pub mod edit;
+mod error;
+mod handler;
 pub mod key;
 pub mod path;
 pub mod policy;
-pub mod redact;
+mod record;
+mod seal;
+mod store;
 pub mod wire;
+
+pub use error::{Code, Error};
+pub use handler::{Answer, Slot, Tenant, Vault, VaultBuilder};
+pub use store::{Depth, OpenMode, Problem, StoreError, StoreStats, TenantStats, VerifyReport};
+pub use wire::MEMORY_TOOL;
+
+/// Makes a key file: one random key in one line of text, mode 0600, never over a file that exists.
+///
+/// Without this file nothing in the store can ever be read. Keep a copy elsewhere.
+///
+/// # Errors
+/// When the file exists already or cannot be written.
+pub fn generate_key_file(path: impl AsRef<std::path::Path>) -> Result<(), Error> {
+    Ok(key::generate_key_file(path.as_ref(), None, &key::OsRandom)?)
+}

@@ -1,0 +1,341 @@
+//! Where the few small files outside the engine lie: keyring, tenant key files, STATE.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::BackendError;
+
+/// One slot of STATE in bytes: a page, so that a write of one slot cannot tear the other.
+pub const STATE_SLOT_BYTES: usize = 4_096;
+
+/// The largest keyring or tenant key file that is read, in bytes.
+const BLOB_BYTES_MAX: u64 = 1_024 * 1_024;
+
+/// What a key store keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    /// The keyring, in two copies.
+    Keyring,
+    /// One tenant's keys, by file tag, in one copy (the blob holds itself twice).
+    Tenant([u8; 16]),
+    /// The newest durable state, in two slots that are written in turn.
+    State,
+}
+
+/// Which of the two copies of a keyring, or slots of STATE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Copy {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+impl Copy {
+    /// The one that this is not.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+/// Small blobs with durable, atomic writes. Nothing here is readable without a key.
+///
+/// Only the holder of the store's lock writes, and the blobs carry counters of their
+/// own, so a plain `write` is enough here; a store shared by several processes would
+/// need a compare-and-set on those counters.
+pub trait KeyStore: Send + Sync {
+    /// The bytes of one copy, or `None` where there is none.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn read(&self, item: Item, copy: Copy) -> Result<Option<Vec<u8>>, BackendError>;
+
+    /// Replaces one copy. Durable when it returns.
+    ///
+    /// # Errors
+    /// Those of the operating system; the old bytes are then still there, or (STATE
+    /// only) the slot is torn, which its checksum shows.
+    fn write(&self, item: Item, copy: Copy, bytes: &[u8]) -> Result<(), BackendError>;
+
+    /// Overwrites and removes an item.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn destroy(&self, item: Item) -> Result<(), BackendError>;
+
+    /// The file tags of all tenants that have a key file.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError>;
+}
+
+/// The key store of a store directory.
+pub struct FileKeyStore {
+    directory: PathBuf,
+}
+
+impl FileKeyStore {
+    /// The key store in `directory`.
+    #[must_use]
+    pub fn new(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+        }
+    }
+
+    fn path(&self, item: Item, copy: Copy) -> PathBuf {
+        match (item, copy) {
+            (Item::Keyring, Copy::A) => self.directory.join("keyring.a"),
+            (Item::Keyring, Copy::B) => self.directory.join("keyring.b"),
+            (Item::State, _) => self.directory.join("STATE"),
+            (Item::Tenant(tag), _) => {
+                let name = hex(&tag);
+                let shard = name.get(..2).unwrap_or("00");
+                self.directory.join("keys").join(shard).join(&name)
+            }
+        }
+    }
+
+    fn write_state(&self, copy: Copy, bytes: &[u8]) -> io::Result<()> {
+        let path = self.path(Item::State, copy);
+        let mut slot = bytes.to_vec();
+        slot.resize(STATE_SLOT_BYTES, 0);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)?;
+        file.write_all_at(&slot, slot_offset(copy))?;
+        file.sync_data()
+    }
+}
+
+impl KeyStore for FileKeyStore {
+    fn read(&self, item: Item, copy: Copy) -> Result<Option<Vec<u8>>, BackendError> {
+        let read = match item {
+            Item::State => read_slot(&self.path(item, copy), copy),
+            Item::Keyring | Item::Tenant(_) => read_whole(&self.path(item, copy)),
+        };
+        match read {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(BackendError::from_io(&error)),
+        }
+    }
+
+    fn write(&self, item: Item, copy: Copy, bytes: &[u8]) -> Result<(), BackendError> {
+        let written = match item {
+            Item::State => self.write_state(copy, bytes),
+            Item::Keyring | Item::Tenant(_) => replace_durably(&self.path(item, copy), bytes),
+        };
+        written.map_err(|error| BackendError::from_io(&error))
+    }
+
+    fn destroy(&self, item: Item) -> Result<(), BackendError> {
+        for copy in [Copy::A, Copy::B] {
+            match overwrite_and_remove(&self.path(item, copy)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(BackendError::from_io(&error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError> {
+        list_tags(&self.directory.join("keys")).map_err(|error| BackendError::from_io(&error))
+    }
+}
+
+/// A key store in memory, for tests and throw-away stores.
+#[derive(Default)]
+pub struct MemoryKeyStore {
+    blobs: Mutex<BTreeMap<(Item, Copy), Vec<u8>>>,
+}
+
+impl MemoryKeyStore {
+    /// An empty key store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Clone for MemoryKeyStore {
+    fn clone(&self) -> Self {
+        let blobs = self
+            .blobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        Self {
+            blobs: Mutex::new(blobs),
+        }
+    }
+}
+
+impl KeyStore for MemoryKeyStore {
+    fn read(&self, item: Item, copy: Copy) -> Result<Option<Vec<u8>>, BackendError> {
+        Ok(self
+            .blobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&(item, copy))
+            .cloned())
+    }
+
+    fn write(&self, item: Item, copy: Copy, bytes: &[u8]) -> Result<(), BackendError> {
+        self.blobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert((item, copy), bytes.to_vec());
+        Ok(())
+    }
+
+    fn destroy(&self, item: Item) -> Result<(), BackendError> {
+        let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        blobs.remove(&(item, Copy::A));
+        blobs.remove(&(item, Copy::B));
+        Ok(())
+    }
+
+    fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError> {
+        let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(blobs
+            .keys()
+            .filter_map(|(item, _)| match item {
+                Item::Tenant(tag) => Some(*tag),
+                Item::Keyring | Item::State => None,
+            })
+            .collect())
+    }
+}
+
+/// Takes all rights of group and others from a file or directory of the store.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn set_private_mode(path: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    let mode = if metadata.is_dir() { 0o700 } else { 0o600 };
+    if metadata.permissions().mode() & 0o777 != mode {
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+fn slot_offset(copy: Copy) -> u64 {
+    match copy {
+        Copy::A => 0,
+        Copy::B => STATE_SLOT_BYTES as u64,
+    }
+}
+
+fn read_slot(path: &Path, copy: Copy) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut slot = vec![0; STATE_SLOT_BYTES];
+    match file.read_exact_at(&mut slot, slot_offset(copy)) {
+        Ok(()) => Ok(slot),
+        // A file cut short is a damaged slot, not a missing one.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(BLOB_BYTES_MAX)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a temporary sibling, syncs it, renames it over `path`, syncs the directory.
+fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    if !directory.exists() {
+        create_private_directory(directory)?;
+    }
+    let temporary = path.with_extension("tmp");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    File::open(directory)?.sync_all()
+}
+
+fn create_private_directory(directory: &Path) -> io::Result<()> {
+    if let Some(parent) = directory.parent()
+        && !parent.exists()
+    {
+        create_private_directory(parent)?;
+    }
+    fs::create_dir(directory)?;
+    set_private_mode(directory)?;
+    match directory.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn overwrite_and_remove(path: &Path) -> io::Result<()> {
+    let length = usize::try_from(fs::metadata(path)?.len()).unwrap_or(0);
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.write_all(&vec![0; length])?;
+    file.sync_all()?;
+    fs::remove_file(path)?;
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn list_tags(keys: &Path) -> io::Result<Vec<[u8; 16]>> {
+    let mut tags = Vec::new();
+    if !keys.exists() {
+        return Ok(tags);
+    }
+    for shard in fs::read_dir(keys)? {
+        let shard = shard?;
+        if !shard.file_type()?.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(shard.path())? {
+            if let Some(tag) = file?.file_name().to_str().and_then(unhex) {
+                tags.push(tag);
+            }
+        }
+    }
+    Ok(tags)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 16]> {
+    if text.len() != 32 || !text.is_ascii() {
+        return None;
+    }
+    let mut tag = [0; 16];
+    for (at, byte) in tag.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+    }
+    Some(tag)
+}

@@ -1,0 +1,127 @@
+//! Numbers the lines of a file, within a cap that says what it left out.
+
+use std::fmt::{self, Write as _};
+
+use super::Edited;
+use super::error::EditError;
+use super::lines::{check_line_count, line_count};
+use super::range::{Fitted, Unit, fit, rest_note};
+
+/// Numbered lines and what has to be said about them.
+///
+/// `Debug` shows lengths, never the text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Numbered {
+    /// Lines of `{number:>6}`, tab, text, joined by LF; no LF at the end.
+    pub body: String,
+    /// Sentences that come after them, each starting with `Note: `.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Debug for Numbered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Numbered")
+            .field("body_bytes", &self.body.len())
+            .field("notes", &self.notes)
+            .finish()
+    }
+}
+
+/// Numbers the lines of `text`, or those in `range`.
+///
+/// At most `chars_max` Unicode scalars of `text` are shown, each line's LF
+/// counted: whole lines and at least one. What is then left of the range is
+/// named in the last note, in the same words whether or not a range was given:
+/// `Note: lines 941-1200 of 3000 are not shown. Continue with view_range
+/// [941, 1200].` says what is left of `[1, 1200]`.
+///
+/// # Errors
+/// [`EditError::Range`] for a range whose start is below 1 or past the last
+/// line, or whose end is neither -1 nor at least the start (so for any range
+/// of an empty file); [`EditError::TooManyLines`].
+pub fn number_lines(
+    text: &str,
+    range: Option<(i64, i64)>,
+    chars_max: usize,
+) -> Result<Numbered, EditError> {
+    let total = check_line_count(text)?;
+    let fitted = fit(range, total, Unit::Lines)?;
+    Ok(number_fitted(text, fitted, total, chars_max))
+}
+
+/// The whole text of a `view` of the file `path`.
+///
+/// # Errors
+/// As [`number_lines`].
+pub fn view_file(
+    path: &str,
+    text: &str,
+    range: Option<(i64, i64)>,
+    chars_max: usize,
+) -> Result<String, EditError> {
+    let numbered = number_lines(text, range, chars_max)?;
+    let header = format!("Here's the content of {path} with line numbers:");
+    Ok(numbered.below(header))
+}
+
+/// The whole text of a `str_replace` that succeeded: the lines of `edited` from
+/// 2 before the first changed one to 2 after the last, capped as in
+/// [`number_lines`].
+///
+/// Line numbers past the end of `edited.text` are cut to it, so a text that was
+/// changed again since (by redaction) does no harm.
+#[must_use]
+pub fn snippet(edited: &Edited, chars_max: usize) -> String {
+    const CONTEXT_LINES: u64 = 2;
+    let total = line_count(&edited.text);
+    let around = Fitted {
+        first: edited
+            .first_line
+            .min(total)
+            .saturating_sub(CONTEXT_LINES)
+            .max(1),
+        last: edited.last_line.saturating_add(CONTEXT_LINES).min(total),
+        note: None,
+    };
+    let header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):";
+    number_fitted(&edited.text, around, total, chars_max).below(header.to_owned())
+}
+
+impl Numbered {
+    fn below(self, mut text: String) -> String {
+        if !self.body.is_empty() {
+            text.push('\n');
+            text.push_str(&self.body);
+        }
+        for note in &self.notes {
+            text.push('\n');
+            text.push_str(note);
+        }
+        text
+    }
+}
+
+fn number_fitted(text: &str, fitted: Fitted, total: u64, chars_max: usize) -> Numbered {
+    let Fitted { first, last, note } = fitted;
+    let mut notes: Vec<String> = note.into_iter().collect();
+    if total == 0 {
+        notes.push("Note: the file is empty (0 lines).".to_owned());
+    }
+    let mut body = String::new();
+    let mut chars_left = chars_max;
+    let lines_before = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
+    let lines = text.split_inclusive('\n').skip(lines_before);
+    for (number, line) in (first..=last).zip(lines) {
+        let left = chars_left.checked_sub(line.chars().count());
+        if left.is_none() && number > first {
+            notes.push(rest_note(number, last, total, Unit::Lines));
+            break;
+        }
+        chars_left = left.unwrap_or(0);
+        let separator = if number > first { "\n" } else { "" };
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        // Writing to a String cannot fail.
+        let _ = write!(body, "{separator}{number:>6}\t{line}");
+    }
+    Numbered { body, notes }
+}

@@ -1,0 +1,114 @@
+//! The one error of the library's interface, with a code that programs can match on.
+
+use thiserror::Error as ThisError;
+
+use crate::key::KeyError;
+use crate::path::TenantNameError;
+use crate::policy::PolicyError;
+use crate::store::StoreError;
+
+/// What kept the store from doing its work.
+///
+/// Refusals that a model should read (a path outside `/memories`, a file that is too
+/// large) are no errors but replies with `is_error` set.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store.
+    #[error(transparent)]
+    Store(StoreError),
+    /// A key, a key source, or the keyring.
+    #[error(transparent)]
+    Key(KeyError),
+    /// The policy does not load.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The tenant's name is not one.
+    #[error(transparent)]
+    TenantName(#[from] TenantNameError),
+    /// No key source was named.
+    #[error("find the key: name a key file, a passphrase file, a passphrase or a key command")]
+    NoKeySource,
+    /// No store directory was named.
+    #[error("find the store: name its directory")]
+    NoPath,
+}
+
+/// The kind of an [`Error`], stable across versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// Anything that has no code of its own.
+    Other,
+    /// The call itself is wrong: a name, a policy, a missing setting.
+    Usage,
+    /// There is no store, or no such thing in it.
+    NotFound,
+    /// Stored bytes are missing, older than they should be, or altered.
+    Integrity,
+    /// Another process holds the store.
+    Locked,
+    /// A key is wrong, missing, or cannot be read.
+    Key,
+    /// The disk is full.
+    NoSpace,
+}
+
+impl Code {
+    /// The code's name in logs and JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::Integrity => "integrity",
+            Self::Locked => "locked",
+            Self::Key => "key",
+            Self::NoSpace => "no_space",
+        }
+    }
+}
+
+impl Error {
+    /// What kind of error this is.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Key(_) | Self::NoKeySource => Code::Key,
+            Self::Policy(_) | Self::TenantName(_) | Self::NoPath => Code::Usage,
+            Self::Store(error) => store_code(error),
+        }
+    }
+}
+
+fn store_code(error: &StoreError) -> Code {
+    match error {
+        StoreError::Damaged(_)
+        | StoreError::RolledBack
+        | StoreError::StateLost
+        | StoreError::KeyringOlder
+        | StoreError::WritesStopped => Code::Integrity,
+        StoreError::KeyFileMissing | StoreError::KeyFileDamaged | StoreError::Key(_) => Code::Key,
+        StoreError::Locked(_) => Code::Locked,
+        StoreError::NotAStore => Code::NotFound,
+        StoreError::AlreadyExists => Code::Usage,
+        StoreError::NoSpace => Code::NoSpace,
+        _ => Code::Other,
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Key(error) => Self::Key(error),
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Self::Key(error)
+    }
+}

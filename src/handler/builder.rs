@@ -1,0 +1,252 @@
+//! Describes a store to open or create: where it lies, its keys, its clock.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::backend::{Backend, Copy, Item, KeyStore, MemoryBackend, MemoryKeyStore};
+use crate::clock::{Clock, SystemClock};
+use crate::error::Error;
+use crate::key::{Credential, KdfParams, KeySource, Keyring, NewSlot, OsRandom, Random, Suite};
+use crate::policy::{self, Policy};
+use crate::store::{self, Ground, OpenMode, StoreDirectory, StoreError};
+
+use super::vault::Vault;
+
+/// Describes a store to open or create. Made by [`Vault::builder`].
+#[must_use]
+pub struct VaultBuilder {
+    place: Place,
+    key: Option<KeySource>,
+    mode: OpenMode,
+    create: bool,
+    keep_copy: bool,
+    policy: Option<Policy>,
+    kdf: KdfParams,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+}
+
+enum Place {
+    Nowhere,
+    Directory(PathBuf),
+    Ground(Arc<dyn Backend>, Arc<dyn KeyStore>),
+}
+
+impl VaultBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            place: Place::Nowhere,
+            key: None,
+            mode: OpenMode::ReadWrite,
+            create: false,
+            keep_copy: false,
+            policy: None,
+            kdf: KdfParams::DEFAULT,
+            clock: Arc::new(SystemClock),
+            random: Arc::new(OsRandom),
+        }
+    }
+
+    /// The store's directory, on a local disk. Default: none; this or
+    /// [`VaultBuilder::in_memory`] must be called.
+    pub fn path(mut self, directory: impl AsRef<Path>) -> Self {
+        self.place = Place::Directory(directory.as_ref().to_path_buf());
+        self
+    }
+
+    /// A store in memory with a key of its own, gone when it is dropped. For tests.
+    pub fn in_memory(self) -> Self {
+        let key = zeroize::Zeroizing::new("a store in memory needs no secret".to_owned());
+        self.on(
+            Arc::new(MemoryBackend::new()),
+            Arc::new(MemoryKeyStore::new()),
+        )
+        .key_source(KeySource::Passphrase(key))
+        .kdf(KdfParams::FLOOR)
+        .create(true)
+    }
+
+    /// A backend and key store of the caller's, in place of a directory. For tests and for
+    /// other engines.
+    pub fn on(mut self, backend: Arc<dyn Backend>, keys: Arc<dyn KeyStore>) -> Self {
+        self.place = Place::Ground(backend, keys);
+        self
+    }
+
+    /// Where the key comes from. Default: none; it must be named.
+    pub fn key_source(mut self, source: KeySource) -> Self {
+        self.key = Some(source);
+        self
+    }
+
+    /// The key is in this file (see [`generate_key_file`](crate::generate_key_file)).
+    /// Short for [`KeySource::KeyFile`].
+    pub fn key_file(self, file: impl AsRef<Path>) -> Self {
+        self.key_source(KeySource::KeyFile(file.as_ref().to_path_buf()))
+    }
+
+    /// Creates the store if there is none. Default: false.
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// The policy of a store that is created. Default: the shipped policy `default`. A
+    /// store that exists keeps its own.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// Writes nothing at all, repairs included. Default: false.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.mode = if read_only {
+            OpenMode::ReadOnly
+        } else {
+            OpenMode::ReadWrite
+        };
+        self
+    }
+
+    /// Copies the engine's files before opening them after a crash, however large they
+    /// are. Default: false, which copies up to 256 MiB.
+    pub fn keep_copy(mut self, keep_copy: bool) -> Self {
+        self.keep_copy = keep_copy;
+        self
+    }
+
+    /// The cost of deriving a key from a passphrase, for a store that is created. Default:
+    /// [`KdfParams::DEFAULT`].
+    pub fn kdf(mut self, params: KdfParams) -> Self {
+        self.kdf = params;
+        self
+    }
+
+    /// Where the time comes from. Default: the system's clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where randomness comes from. Default: the operating system.
+    pub fn random(mut self, random: Arc<dyn Random>) -> Self {
+        self.random = random;
+        self
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// [`Error::code`] tells the kinds apart: no store, locked by another process, wrong
+    /// key, damaged or rolled back, and so on.
+    pub fn open(self) -> Result<Vault, Error> {
+        let source = self.key.as_ref().ok_or(Error::NoKeySource)?;
+        match &self.place {
+            Place::Nowhere => Err(Error::NoPath),
+            Place::Directory(path) => {
+                let path = path.clone();
+                let credential = || Ok(source.resolve(Some(&path))?);
+                self.open_directory(&path, credential)
+            }
+            Place::Ground(backend, keys) => {
+                let ground = Ground {
+                    backend: Arc::clone(backend),
+                    keys: Arc::clone(keys),
+                    clock: Arc::clone(&self.clock),
+                    random: Arc::clone(&self.random),
+                };
+                let credential = source.resolve(None)?;
+                self.open_ground(ground, &credential)
+            }
+        }
+    }
+
+    /// The lock comes before the key: a store in use is reported at once, without the cost
+    /// of deriving a key.
+    fn open_directory(
+        &self,
+        path: &Path,
+        credential: impl Fn() -> Result<Credential, Error>,
+    ) -> Result<Vault, Error> {
+        let directory = match StoreDirectory::lock(path, self.mode) {
+            Err(StoreError::NotAStore) if self.create && self.mode == OpenMode::ReadWrite => {
+                let keyring = self.new_keyring(&credential()?)?;
+                let policy = self.policy_text()?;
+                StoreDirectory::create(path, keyring, &policy, &self.clock, &self.random)?;
+                StoreDirectory::lock(path, self.mode)?
+            }
+            locked => locked?,
+        };
+        let copies = directory.keyring_copies()?;
+        let opened = open_keyring(&copies, &credential()?)?;
+        if let (Some(_), OpenMode::ReadWrite) = (opened.repair, self.mode) {
+            directory.repair_keyring(&opened.keyring)?;
+        }
+        let store = directory.open(
+            opened.keyring,
+            Arc::clone(&self.clock),
+            Arc::clone(&self.random),
+            self.keep_copy,
+        )?;
+        Vault::new(store, Arc::clone(&self.random))
+    }
+
+    fn open_ground(&self, ground: Ground, credential: &Credential) -> Result<Vault, Error> {
+        let read = |copy| {
+            Ok::<_, Error>(
+                ground
+                    .keys
+                    .read(Item::Keyring, copy)
+                    .map_err(StoreError::from)?,
+            )
+        };
+        let mut copies = [read(Copy::A)?, read(Copy::B)?];
+        if self.create && copies.iter().all(Option::is_none) {
+            let keyring = self.new_keyring(credential)?;
+            let bytes = keyring.encode();
+            for (at, copy) in [Copy::A, Copy::B].into_iter().enumerate() {
+                ground
+                    .keys
+                    .write(Item::Keyring, copy, &bytes)
+                    .map_err(StoreError::from)?;
+                if let Some(slot) = copies.get_mut(at) {
+                    *slot = Some(bytes.clone());
+                }
+            }
+            store::create(&ground, keyring, &self.policy_text()?, 1)?;
+        }
+        let opened = open_keyring(&copies, credential)?;
+        let checked = store::check(ground, &opened.keyring)?;
+        let store = store::start(checked, opened.keyring, self.mode)?;
+        Vault::new(store, Arc::clone(&self.random))
+    }
+
+    fn new_keyring(&self, credential: &Credential) -> Result<Keyring, Error> {
+        let slot = NewSlot {
+            label: "first",
+            created_ms: self.clock.now(),
+            params: self.kdf,
+        };
+        Ok(Keyring::create(
+            Suite::XChaCha20Poly1305,
+            credential,
+            slot,
+            &*self.random,
+        )?)
+    }
+
+    fn policy_text(&self) -> Result<String, Error> {
+        match &self.policy {
+            Some(policy) => Ok(policy.to_toml()),
+            None => Ok(policy::load_named_or_path("default")?.to_toml()),
+        }
+    }
+}
+
+fn open_keyring(
+    copies: &[Option<Vec<u8>>; 2],
+    credential: &Credential,
+) -> Result<crate::key::Opened, Error> {
+    let [a, b] = copies;
+    Ok(Keyring::open([a.as_deref(), b.as_deref()], credential)?)
+}

@@ -1,0 +1,145 @@
+//! What all writes share: finding the text to edit, the limits, and storing the after-image.
+
+use zeroize::Zeroizing;
+
+use crate::edit::{self, EditError};
+use crate::path::MemoryPath;
+use crate::record::{DirentBody, FileKind, FileMeta};
+use crate::store::{Change, NewFile, Reader};
+
+use super::{Line, Stop, refuse, texts};
+
+/// A text file that is to be edited.
+pub(super) struct Found {
+    pub(super) text: Zeroizing<String>,
+    pub(super) bytes: u64,
+}
+
+impl Line<'_> {
+    /// Whether policy lets agents write here.
+    pub(super) fn may_write(&self, path: &MemoryPath) -> Result<(), Stop> {
+        let allowed = self.rules.effective.paths.check_write(path.as_str());
+        allowed.map_err(|refusal| refuse(refusal.message(path.as_str())))
+    }
+
+    /// Whether policy lets agents edit here: what is denied reads as missing.
+    pub(super) fn may_edit(&self, path: &MemoryPath, missing: String) -> Result<(), Stop> {
+        if self
+            .rules
+            .effective
+            .paths
+            .denied_by(path.as_str())
+            .is_some()
+        {
+            return Err(refuse(missing));
+        }
+        self.may_write(path)
+    }
+
+    /// Whether policy lets agents take this whole directory away, or put one here.
+    pub(super) fn may_move_directory(&self, path: &MemoryPath) -> Result<(), Stop> {
+        let allowed = self.rules.effective.paths.check_move(path.as_str());
+        allowed.map_err(|refusal| refuse(refusal.message(path.as_str())))
+    }
+
+    /// The text file at `path`; a directory counts as missing.
+    pub(super) fn text_to_edit(
+        &self,
+        reader: &Reader<'_>,
+        path: &MemoryPath,
+        missing: impl Fn() -> String,
+    ) -> Result<Found, Stop> {
+        let meta = file_at(reader, path)?.ok_or_else(|| refuse(missing()))?;
+        if meta.kind == FileKind::Bytes {
+            return Err(refuse(texts::not_text(path)));
+        }
+        let mut content = reader.content(&meta)?;
+        let text = String::from_utf8(std::mem::take(&mut *content))
+            .map_err(|_| crate::store::StoreError::Damaged("a file's content"))?;
+        Ok(Found {
+            text: Zeroizing::new(text),
+            bytes: meta.bytes,
+        })
+    }
+
+    /// Checks the whole after-image against the limits and plans to store it.
+    ///
+    /// `old_bytes` is the size of the file that it replaces, if there is one.
+    pub(super) fn put_text(
+        &self,
+        change: &mut Change<'_>,
+        path: &MemoryPath,
+        text: &str,
+        old_bytes: Option<u64>,
+    ) -> Result<(), Stop> {
+        let limits = &self.rules.effective.limits;
+        let lines = edit::check_line_count(text).map_err(|error| match error {
+            EditError::TooManyLines { .. } => refuse(texts::too_many_lines(path)),
+            other => refuse(other.reply_text(path.as_str(), "")),
+        })?;
+        limits
+            .check_file_bytes(text.len() as u64)
+            .and_then(|()| limits.check_lines(text))
+            .map_err(|refusal| refuse(refusal.message(path.as_str())))?;
+        let file = NewFile {
+            kind: FileKind::Text,
+            bytes: text.as_bytes(),
+            lines,
+            policy_digest: self.rules.digest,
+        };
+        self.put(change, path, &file, old_bytes)
+    }
+
+    /// Checks the quotas and plans to store a file.
+    pub(super) fn put(
+        &self,
+        change: &mut Change<'_>,
+        path: &MemoryPath,
+        file: &NewFile<'_>,
+        old_bytes: Option<u64>,
+    ) -> Result<(), Stop> {
+        let limits = &self.rules.effective.limits;
+        let below = change.reader().root().summary.below;
+        let added = file.bytes.len() as u64;
+        let total = below
+            .bytes
+            .saturating_sub(old_bytes.unwrap_or(0))
+            .saturating_add(added);
+        let files = below.files.saturating_add(u64::from(old_bytes.is_none()));
+        let grows = added > old_bytes.unwrap_or(0);
+        let mut checked = limits.check_files(files);
+        if grows {
+            checked = checked.and_then(|()| limits.check_total_bytes(total));
+            if limits.store_max_bytes.is_some() {
+                let stored = self.store().disk_bytes()?.saturating_add(added);
+                checked = checked.and_then(|()| limits.check_store_bytes(stored));
+            }
+        }
+        checked.map_err(|refusal| refuse(refusal.message(path.as_str())))?;
+        Ok(change.put_file(path, file)?)
+    }
+}
+
+/// The file at `path`, if there is one.
+pub(super) fn file_at(reader: &Reader<'_>, path: &MemoryPath) -> Result<Option<FileMeta>, Stop> {
+    let walk = reader.walk(path)?;
+    Ok(match walk.target().map(|entry| &entry.body) {
+        Some(DirentBody::File(meta)) => Some(*meta),
+        _ => None,
+    })
+}
+
+/// Refuses a path that runs through a file.
+pub(super) fn not_through_file(walk: &crate::store::Walk, path: &MemoryPath) -> Result<(), Stop> {
+    let Some(depth) = walk.blocked_at() else {
+        return Ok(());
+    };
+    let mut ancestor = path.clone();
+    while ancestor.depth() > depth {
+        match ancestor.parent() {
+            Some(parent) => ancestor = parent,
+            None => break,
+        }
+    }
+    Err(refuse(texts::not_a_directory(&ancestor)))
+}

@@ -1,0 +1,21 @@
+//! `insert`: whole lines after a line.
+
+use crate::edit;
+use crate::wire::Reply;
+
+use super::{Line, Stop, refuse, texts};
+
+impl Line<'_> {
+    pub(super) fn insert(&self, path: &str, line: i64, text: &str) -> Result<Reply, Stop> {
+        let path = self.guard(path)?;
+        let missing = || texts::missing(&path);
+        self.may_edit(&path, missing())?;
+        self.store().write(&self.tenant.tenant, |change| {
+            let found = self.text_to_edit(change.reader(), &path, missing)?;
+            let edited = edit::insert(&found.text, line, text)
+                .map_err(|error| refuse(error.reply_text(path.as_str(), "")))?;
+            self.put_text(change, &path, &edited.text, Some(found.bytes))?;
+            Ok(Reply::text(texts::inserted(&path)))
+        })
+    }
+}

@@ -1,0 +1,319 @@
+//! The line from a command to a reply: guard, policy, edit, redact, limits, store.
+//!
+//! [`Tenant::run`] reads like that line. Each command has a file of its own, which asks the
+//! steps for what it needs and writes nothing before all of them have agreed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::Error;
+use crate::path::{Guard, MemoryPath};
+use crate::policy::{EffectivePolicy, Policy};
+use crate::store::{self, Abort, Store};
+use crate::wire::{self, Command, Reply};
+
+mod builder;
+mod create;
+mod delete;
+mod edits;
+mod insert;
+mod put_bytes;
+mod rename;
+mod str_replace;
+mod texts;
+mod vault;
+mod view;
+
+pub use builder::VaultBuilder;
+pub use vault::{Slot, Vault};
+
+/// One tenant's memory. Cheap to clone; all clones and all threads may use it at once.
+#[derive(Clone)]
+pub struct Tenant {
+    shared: Arc<vault::Shared>,
+    tenant: Arc<store::Tenant>,
+    name: Arc<str>,
+    rules: Arc<Mutex<Option<Rules>>>,
+}
+
+/// The policy as it binds one tenant.
+#[derive(Clone)]
+struct Rules {
+    policy: Arc<Policy>,
+    effective: Arc<EffectivePolicy>,
+    digest: [u8; 32],
+}
+
+/// The answer to one line of input.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The `id` of the `tool_use` block, if the input was one.
+    pub tool_use_id: Option<String>,
+    /// What the model is to read.
+    pub reply: Reply,
+    /// Set when it was the store that failed, not the command: what the host should know.
+    pub failure: Option<Error>,
+}
+
+impl Answer {
+    /// The `tool_result` block as one line of JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.reply.to_tool_result(self.tool_use_id.as_deref())
+    }
+}
+
+/// Why a command ended without its work done: with a reply for the model, or a failure.
+type Stop = Abort<Reply>;
+
+impl Tenant {
+    /// The tenant's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Carries out one tool input, or one whole `tool_use` block, as JSON text.
+    ///
+    /// Never panics and never fails: hostile or malformed input gets a reply that says what
+    /// is wrong with it. The answer is durable before this returns.
+    ///
+    /// ```
+    /// # use strongroom::{Vault, key::{KdfParams, KeySource}};
+    /// # let vault = Vault::builder().in_memory().open()?;
+    /// let tenant = vault.tenant("acme/user-17")?;
+    /// let answer = tenant.execute(
+    ///     r#"{"command":"create","path":"/memories/notes.md","file_text":"Likes tea\n"}"#,
+    /// );
+    /// assert_eq!(
+    ///     answer.to_json(),
+    ///     r#"{"type":"tool_result","content":"File created successfully at: /memories/notes.md"}"#,
+    /// );
+    /// # Ok::<(), strongroom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn execute(&self, json: &str) -> Answer {
+        self.answer(wire::parse(json.as_bytes()))
+    }
+
+    /// Carries out a request that was parsed already, as [`Tenant::execute`] does.
+    #[must_use]
+    pub fn answer(&self, request: wire::Request) -> Answer {
+        let tool_use_id = request.tool_use_id;
+        let command = match request.command {
+            Ok(command) => command,
+            Err(error) => {
+                return Answer {
+                    tool_use_id,
+                    reply: Reply::from(&error),
+                    failure: None,
+                };
+            }
+        };
+        match self.run(&command) {
+            Ok(reply) => Answer {
+                tool_use_id,
+                reply,
+                failure: None,
+            },
+            Err(failure) => {
+                let reply = texts::failed(&failure);
+                Answer {
+                    tool_use_id,
+                    reply,
+                    failure: Some(failure),
+                }
+            }
+        }
+    }
+
+    /// Carries out one command. A reply with `is_error` set is for the model.
+    ///
+    /// # Errors
+    /// When the store itself fails, see [`Error::code`]; after
+    /// [`StoreError::OutcomeUnknown`](crate::StoreError::OutcomeUnknown) the store must be
+    /// opened again to know whether a write happened.
+    pub fn run(&self, command: &Command) -> Result<Reply, Error> {
+        let rules = self.rules();
+        let line = Line {
+            tenant: self,
+            rules: &rules,
+        };
+        let done = match command {
+            Command::View { path, view_range } => line.view(path, *view_range),
+            Command::Create { path, file_text } => line.create(path, file_text),
+            Command::StrReplace {
+                path,
+                old_str,
+                new_str,
+            } => line.str_replace(path, old_str, new_str),
+            Command::Insert {
+                path,
+                insert_line,
+                insert_text,
+            } => line.insert(path, *insert_line, insert_text),
+            Command::Delete { path } => line.delete(path),
+            Command::Rename { old_path, new_path } => line.rename(old_path, new_path),
+        };
+        settle(done)
+    }
+
+    /// `view`: a file's numbered lines, an image, or a directory's listing.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`], here and below.
+    pub fn view(&self, path: &str, view_range: Option<wire::ViewRange>) -> Result<Reply, Error> {
+        self.run(&Command::View {
+            path: path.to_owned(),
+            view_range,
+        })
+    }
+
+    /// `create`: a new text file.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    ///
+    /// ```
+    /// # let vault = strongroom::Vault::builder().in_memory().open()?;
+    /// let tenant = vault.tenant("acme/user-17")?;
+    /// assert!(!tenant.create("/memories/a.md", "one\ntwo\n")?.is_error);
+    /// assert!(!tenant.insert("/memories/a.md", 1, "between\n")?.is_error);
+    /// assert!(!tenant.str_replace("/memories/a.md", "two", "2")?.is_error);
+    /// assert!(!tenant.rename("/memories/a.md", "/memories/b.md")?.is_error);
+    /// let reply = tenant.view("/memories/b.md", None)?;
+    /// assert_eq!(
+    ///     reply.as_text(),
+    ///     Some("Here's the content of /memories/b.md with line numbers:\n     1\tone\n     2\tbetween\n     3\t2"),
+    /// );
+    /// assert!(!tenant.delete("/memories/b.md")?.is_error);
+    /// assert!(tenant.view("/memoriesX/b.md", None)?.is_error);
+    /// # Ok::<(), strongroom::Error>(())
+    /// ```
+    pub fn create(&self, path: &str, file_text: &str) -> Result<Reply, Error> {
+        self.run(&Command::Create {
+            path: path.to_owned(),
+            file_text: file_text.to_owned(),
+        })
+    }
+
+    /// `str_replace`: one literal text for another, where the old one stands exactly once.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    pub fn str_replace(&self, path: &str, old_str: &str, new_str: &str) -> Result<Reply, Error> {
+        self.run(&Command::StrReplace {
+            path: path.to_owned(),
+            old_str: old_str.to_owned(),
+            new_str: new_str.to_owned(),
+        })
+    }
+
+    /// `insert`: whole lines after line `insert_line`; 0 is before the first.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    pub fn insert(&self, path: &str, insert_line: i64, insert_text: &str) -> Result<Reply, Error> {
+        self.run(&Command::Insert {
+            path: path.to_owned(),
+            insert_line,
+            insert_text: insert_text.to_owned(),
+        })
+    }
+
+    /// `delete`: a file, or a directory with all that is below it.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    pub fn delete(&self, path: &str) -> Result<Reply, Error> {
+        self.run(&Command::Delete {
+            path: path.to_owned(),
+        })
+    }
+
+    /// `rename`: a file or directory, never over something that exists.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    pub fn rename(&self, old_path: &str, new_path: &str) -> Result<Reply, Error> {
+        self.run(&Command::Rename {
+            old_path: old_path.to_owned(),
+            new_path: new_path.to_owned(),
+        })
+    }
+
+    /// Stores bytes that the host brings: an image (`.png`, `.jpg`, `.jpeg` with that
+    /// signature) or UTF-8 text, in place of what was there. Everything else is refused,
+    /// since it could be neither shown nor scanned.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<Reply, Error> {
+        let rules = self.rules();
+        settle(
+            Line {
+                tenant: self,
+                rules: &rules,
+            }
+            .put_bytes(path, bytes),
+        )
+    }
+
+    /// The longest input line that `exec` accepts under this tenant's policy, in bytes.
+    #[must_use]
+    pub fn line_bytes_max(&self) -> usize {
+        wire::line_bytes_max(self.rules().effective.limits.max_file_bytes)
+    }
+
+    fn rules(&self) -> Rules {
+        let policy = self.shared.policy();
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*rules {
+            Some(rules) if Arc::ptr_eq(&rules.policy, &policy) => rules.clone(),
+            _ => {
+                let effective = Arc::new(policy.for_tenant(&self.name));
+                let digest = policy.digest();
+                rules
+                    .insert(Rules {
+                        policy,
+                        effective,
+                        digest,
+                    })
+                    .clone()
+            }
+        }
+    }
+}
+
+/// A refusal is a reply like any other; only a failure of the store is an error.
+fn settle(done: Result<Reply, Stop>) -> Result<Reply, Error> {
+    match done {
+        Ok(reply) | Err(Abort::Refused(reply)) => Ok(reply),
+        Err(Abort::Failed(error)) => Err(error.into()),
+    }
+}
+
+/// What every step of one command needs.
+struct Line<'a> {
+    tenant: &'a Tenant,
+    rules: &'a Rules,
+}
+
+impl Line<'_> {
+    fn store(&self) -> &Store {
+        &self.tenant.shared.store
+    }
+
+    /// The guard: the only way from text to a path.
+    fn guard(&self, raw: &str) -> Result<MemoryPath, Stop> {
+        Guard::new()
+            .portable_names(self.rules.effective.paths.portable_names)
+            .check(raw)
+            .map_err(|error| refuse(format!("Error: {error}")))
+    }
+}
+
+/// Ends a command with an error text for the model.
+fn refuse(text: impl Into<String>) -> Stop {
+    Abort::Refused(Reply::error(text))
+}

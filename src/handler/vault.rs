@@ -1,0 +1,180 @@
+//! The open store as an embedder holds it: tenants, policy, keys, figures, checks.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::error::Error;
+use crate::key::{Credential, KdfParams, NewSlot, Random, SlotInfo};
+use crate::path::TenantName;
+use crate::policy::{self, Policy};
+use crate::store::{Depth, Store, StoreStats, VerifyReport};
+
+use super::Tenant;
+use super::builder::VaultBuilder;
+
+/// An encrypted memory store with many tenants. Threads share one handle.
+///
+/// ```
+/// use strongroom::{Vault, key::KeySource};
+///
+/// let home = tempfile::tempdir()?;
+/// let key = home.path().join("store.key");
+/// strongroom::generate_key_file(&key)?;
+/// let vault = Vault::builder()
+///     .path(home.path().join("store"))
+///     .key_source(KeySource::KeyFile(key))
+///     .create(true)
+///     .open()?;
+/// let tenant = vault.tenant("acme/user-17")?;
+/// let listing = tenant.view("/memories", None)?;
+/// assert!(!listing.is_error);
+/// vault.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Vault {
+    shared: Arc<Shared>,
+}
+
+/// What a vault and its tenants' handles share.
+pub(super) struct Shared {
+    pub(super) store: Store,
+    policy: RwLock<Arc<Policy>>,
+    random: Arc<dyn Random>,
+}
+
+/// A key slot of the store, as `key list` shows it.
+pub type Slot = SlotInfo;
+
+impl Shared {
+    pub(super) fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Vault {
+    /// Starts to describe the store to open.
+    #[must_use]
+    pub fn builder() -> VaultBuilder {
+        VaultBuilder::new()
+    }
+
+    pub(super) fn new(store: Store, random: Arc<dyn Random>) -> Result<Self, Error> {
+        let policy = policy::load(&store.policy(), "the store's policy")?;
+        let policy = RwLock::new(Arc::new(policy));
+        Ok(Self {
+            shared: Arc::new(Shared {
+                store,
+                policy,
+                random,
+            }),
+        })
+    }
+
+    /// The memory of one tenant. Opening one creates nothing; its first write does.
+    ///
+    /// # Errors
+    /// [`Error::TenantName`] for a name that is none: 1 to 128 bytes, parts of
+    /// `A-Z a-z 0-9 . _ @ : -` with `/` between them. [`Code::Key`](crate::Code::Key) when
+    /// the tenant exists and its key file does not.
+    pub fn tenant(&self, name: &str) -> Result<Tenant, Error> {
+        let name = TenantName::parse(name)?;
+        let tenant = self.shared.store.tenant(&name)?;
+        Ok(Tenant {
+            shared: Arc::clone(&self.shared),
+            tenant,
+            name: name.as_str().into(),
+            rules: Arc::new(Mutex::new(None)),
+        })
+    }
+
+    /// The policy that binds all commands.
+    #[must_use]
+    pub fn policy(&self) -> Arc<Policy> {
+        self.shared.policy()
+    }
+
+    /// Replaces the policy, for all handles at once.
+    ///
+    /// # Errors
+    /// As any write.
+    pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
+        let mut current = self
+            .shared
+            .policy
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.shared.store.set_policy(&policy.to_toml())?;
+        *current = Arc::new(policy);
+        Ok(())
+    }
+
+    /// Totals over the store and each tenant.
+    ///
+    /// # Errors
+    /// When a tenant cannot be opened.
+    pub fn stats(&self) -> Result<StoreStats, Error> {
+        Ok(self.shared.store.stats()?)
+    }
+
+    /// Checks everything that is stored. Damage is in the report, not an error.
+    ///
+    /// Writers of a tenant wait while that tenant is checked; readers do not.
+    ///
+    /// # Errors
+    /// When the check itself cannot go on.
+    pub fn verify(&self, depth: Depth) -> Result<VerifyReport, Error> {
+        Ok(self.shared.store.verify(depth)?)
+    }
+
+    /// The key slots: each opens the store on its own.
+    #[must_use]
+    pub fn key_slots(&self) -> Vec<Slot> {
+        self.shared
+            .store
+            .with_keyring(|keyring| keyring.slots().cloned().collect())
+    }
+
+    /// Adds a key slot, so that `credential` opens the store too. Returns the slot's id.
+    ///
+    /// # Errors
+    /// When all 8 slots are taken, or as any write.
+    pub fn add_key(
+        &self,
+        credential: &Credential,
+        label: &str,
+        params: KdfParams,
+    ) -> Result<u64, Error> {
+        let slot = NewSlot {
+            label,
+            created_ms: self.shared.store.now(),
+            params,
+        };
+        let random = &*self.shared.random;
+        Ok(self
+            .shared
+            .store
+            .change_keyring(|keyring| keyring.add_slot(credential, slot, random))?)
+    }
+
+    /// Removes a key slot. The last one cannot be removed.
+    ///
+    /// Whoever kept an old copy of the keyring and the removed credential can still open
+    /// that copy: this does not change the store's keys.
+    ///
+    /// # Errors
+    /// When there is no such slot, or as any write.
+    pub fn remove_key(&self, id: u64) -> Result<(), Error> {
+        Ok(self
+            .shared
+            .store
+            .change_keyring(|keyring| keyring.remove_slot(id))?)
+    }
+
+    /// Makes everything durable and releases the store, with any error that dropping it
+    /// would hide. Handles of tenants refuse work afterwards.
+    ///
+    /// # Errors
+    /// When the last sync fails.
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.shared.store.close()?)
+    }
+}

@@ -1,0 +1,139 @@
+//! `view`: a file's numbered lines, an image, or a directory's listing.
+
+use crate::edit::{self, Row};
+use crate::path::MemoryPath;
+use crate::record::{Dirent, DirentBody, FileMeta};
+use crate::store::{Directory, Reader};
+use crate::wire::{Content, Reply, ViewRange};
+
+use super::{Line, Stop, refuse, texts};
+
+impl Line<'_> {
+    pub(super) fn view(&self, path: &str, range: Option<ViewRange>) -> Result<Reply, Stop> {
+        let path = self.guard(path)?;
+        if self
+            .rules
+            .effective
+            .paths
+            .denied_by(path.as_str())
+            .is_some()
+        {
+            return Err(refuse(texts::missing_view(&path)));
+        }
+        let range = range.map(|range| (range.start, range.end));
+        self.store().read(&self.tenant.tenant, |reader| {
+            let walk = reader.walk(&path)?;
+            match walk.target() {
+                _ if path.is_root() => self.view_directory(reader, &path, &reader.root(), range),
+                None => Err(refuse(texts::missing_view(&path))),
+                Some(entry) => match (&entry.body, Directory::of(entry)) {
+                    (DirentBody::File(meta), _) => self.view_file(reader, &path, meta, range),
+                    (_, Some(directory)) => self.view_directory(reader, &path, &directory, range),
+                    (_, None) => Err(refuse(texts::missing_view(&path))),
+                },
+            }
+        })
+    }
+
+    /// The most characters of file text that one view shows.
+    pub(super) fn view_chars_max(&self) -> usize {
+        usize::try_from(self.rules.effective.view.max_chars).unwrap_or(usize::MAX)
+    }
+
+    fn view_file(
+        &self,
+        reader: &Reader<'_>,
+        path: &MemoryPath,
+        meta: &FileMeta,
+        range: Option<(i64, i64)>,
+    ) -> Result<Reply, Stop> {
+        let content = reader.content(meta)?;
+        if let Some(media_type) = image_type(path, &content) {
+            let data = content.to_vec();
+            return Ok(Reply {
+                content: Content::Image { media_type, data },
+                is_error: false,
+            });
+        }
+        let Ok(text) = std::str::from_utf8(&content) else {
+            return Err(refuse(texts::not_showable(path)));
+        };
+        edit::view_file(path.as_str(), text, range, self.view_chars_max())
+            .map(Reply::text)
+            .map_err(|error| refuse(error.reply_text(path.as_str(), "")))
+    }
+
+    fn view_directory(
+        &self,
+        reader: &Reader<'_>,
+        path: &MemoryPath,
+        directory: &Directory,
+        range: Option<(i64, i64)>,
+    ) -> Result<Reply, Stop> {
+        let mut rows = vec![Row {
+            bytes: directory.summary.below.bytes,
+            path: path.as_str().to_owned(),
+        }];
+        for entry in self.shown(reader, path.as_str(), directory)? {
+            let entry_path = format!("{path}/{}", entry.name);
+            match Directory::of(&entry) {
+                None => rows.push(Row {
+                    bytes: entry.share().bytes,
+                    path: entry_path,
+                }),
+                Some(below) => {
+                    rows.push(Row {
+                        bytes: entry.share().bytes,
+                        path: format!("{entry_path}/"),
+                    });
+                    for entry in self.shown(reader, &entry_path, &below)? {
+                        let slash = if Directory::of(&entry).is_some() {
+                            "/"
+                        } else {
+                            ""
+                        };
+                        rows.push(Row {
+                            bytes: entry.share().bytes,
+                            path: format!("{entry_path}/{}{slash}", entry.name),
+                        });
+                    }
+                }
+            }
+        }
+        let rows_max = usize::try_from(self.rules.effective.view.max_entries).unwrap_or(usize::MAX);
+        edit::view_directory(path.as_str(), &rows, range, rows_max)
+            .map(Reply::text)
+            .map_err(|error| refuse(error.reply_text(path.as_str(), "")))
+    }
+
+    /// A directory's entries that an agent sees in a listing.
+    fn shown(
+        &self,
+        reader: &Reader<'_>,
+        path: &str,
+        directory: &Directory,
+    ) -> Result<Vec<Dirent>, Stop> {
+        let mut entries = reader.children(directory)?;
+        entries.retain(|entry| {
+            !entry.name.starts_with('.')
+                && entry.name != "node_modules"
+                && self
+                    .rules
+                    .effective
+                    .paths
+                    .denied_by(&format!("{path}/{}", entry.name))
+                    .is_none()
+        });
+        Ok(entries)
+    }
+}
+
+/// The image that these bytes are, if both the name and the signature say so.
+pub(super) fn image_type(path: &MemoryPath, bytes: &[u8]) -> Option<&'static str> {
+    let (_, extension) = path.name()?.rsplit_once('.')?;
+    match extension.to_ascii_lowercase().as_str() {
+        "png" if bytes.starts_with(b"\x89PNG\r\n\x1a\n") => Some("image/png"),
+        "jpg" | "jpeg" if bytes.starts_with(b"\xFF\xD8\xFF") => Some("image/jpeg"),
+        _ => None,
+    }
+}

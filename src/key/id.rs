@@ -1,0 +1,104 @@
+//! The 16-byte names of stores, tenants and tenant key files.
+
+use std::fmt;
+
+use super::mac::MacKey;
+
+/// Bytes of an id or tag.
+const ID_BYTES: usize = 16;
+
+macro_rules! id {
+    ($(#[$doc:meta])+ $name:ident) => {
+        $(#[$doc])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub [u8; ID_BYTES]);
+
+        /// 32 lower-case hexadecimal digits.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    };
+}
+
+id! {
+    /// A store's random id, drawn when it is made.
+    StoreId
+}
+
+id! {
+    /// A tenant's random id. A tenant made again under an old name has another.
+    TenantId
+}
+
+id! {
+    /// A tenant's name as the file system sees it: the first 16 bytes of
+    /// HMAC-SHA256(store tag key, tenant name).
+    FileTag
+}
+
+impl FileTag {
+    /// The tag of the tenant `name`; `tag_key` is the store's tag key.
+    #[allow(dead_code, reason = "for the store layer")]
+    pub(crate) fn of(tag_key: &MacKey, name: &str) -> Self {
+        let mut tag = [0; ID_BYTES];
+        for (to, from) in tag.iter_mut().zip(tag_key.mac(&[name.as_bytes()])) {
+            *to = from;
+        }
+        Self(tag)
+    }
+
+    /// The tag of a file name made by `Display`; `None` for anything else.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let mut tag = [0; ID_BYTES];
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        if pairs.len() != ID_BYTES || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in tag.iter_mut().zip(pairs) {
+            *byte = hex_digit(*high)? << 4 | hex_digit(*low)?;
+        }
+        Some(Self(tag))
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::key::SecretKey;
+
+    /// Computed with Python's hmac.
+    #[test]
+    fn file_tag_matches_an_independent_implementation() {
+        let key = SecretKey::copy_of(&std::array::from_fn(|i| u8::try_from(i).unwrap()));
+        assert_eq!(
+            FileTag::of(&MacKey::new(&key), "default").to_string(),
+            "93d04d339a61a84418fc22444a00ca66"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_is_read_from_what_it_displays_only(tag in any::<[u8; 16]>()) {
+            let text = FileTag(tag).to_string();
+            prop_assert_eq!(FileTag::from_hex(&text), Some(FileTag(tag)));
+            prop_assert_eq!(FileTag::from_hex(&text[1..]), None);
+            let longer = format!("{text}0");
+            prop_assert_eq!(FileTag::from_hex(&longer), None);
+            let upper = text.to_uppercase();
+            prop_assert_eq!(FileTag::from_hex(&upper).is_some(), upper == text);
+        }
+    }
+}

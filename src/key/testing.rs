@@ -1,0 +1,43 @@
+//! Helpers for this layer's tests.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Credential, KeyError, OsRandom, Random, SecretKey, SlotKind};
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn unhex<const N: usize>(text: &str) -> [u8; N] {
+    assert_eq!(text.len(), 2 * N);
+    std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
+}
+
+/// A key credential with the byte `f(i)` at place i.
+pub(super) fn raw_credential(f: impl Fn(u8) -> u8) -> Credential {
+    let key = std::array::from_fn(|i| f(u8::try_from(i).unwrap()));
+    Credential::from_key(SecretKey::copy_of(&key), SlotKind::KeyFile)
+}
+
+/// A source that always fails, after it has written something.
+pub(super) struct FailingRandom;
+
+impl Random for FailingRandom {
+    fn fill(&self, out: &mut [u8]) -> Result<(), KeyError> {
+        out.fill(0xaa);
+        Err(KeyError::Random)
+    }
+}
+
+/// A source that works `n` times and then fails.
+pub(super) struct RandomFor(pub(super) AtomicUsize);
+
+impl Random for RandomFor {
+    fn fill(&self, out: &mut [u8]) -> Result<(), KeyError> {
+        let left = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        left.map_err(|_| KeyError::Random)?;
+        OsRandom.fill(out)
+    }
+}

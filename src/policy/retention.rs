@@ -1,0 +1,204 @@
+//! `[retention]`: when files expire. Read and checked here; acted on by a later build.
+
+use std::time::Duration;
+
+use super::emit::{Block, string, strings};
+use super::error::PolicyError;
+use super::limits::parse_patterns;
+use super::pattern::PatternSet;
+use super::section::{Field, Section};
+use super::units::format_duration;
+
+pub(super) const KEYS: &[&str] = &[
+    "expire_after_last_access",
+    "expire_after_created",
+    "keep_at_least",
+    "access_granularity",
+    "rules",
+];
+const RULE_KEYS: &[&str] = &[
+    "paths",
+    "expire_after_last_access",
+    "expire_after_created",
+    "keep_at_least",
+];
+
+/// Shortest and longest time to expiry: 1 minute to 1,000 years.
+const EXPIRE: (Duration, Duration) = (
+    Duration::from_secs(60),
+    Duration::from_secs(1_000 * 365 * 86_400),
+);
+/// Shortest and longest time between two access writes: 1 minute to 7 days.
+const GRANULARITY: (Duration, Duration) =
+    (Duration::from_secs(60), Duration::from_secs(7 * 86_400));
+/// The only granularity of this build; it writes no access times yet.
+const GRANULARITY_NEUTRAL: Duration = Duration::from_secs(3_600);
+/// Most `[[retention.rules]]`.
+const RULES_MAX: usize = 1_000;
+
+/// `[retention]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Retention {
+    /// Time from the last access to expiry; `None` for `never`.
+    pub expire_after_last_access: Option<Duration>,
+    /// Time from creation to expiry; `None` for `never`.
+    pub expire_after_created: Option<Duration>,
+    /// Time from creation during which a file may not be deleted; zero for none.
+    pub keep_at_least: Duration,
+    /// At most one access write a file in this time.
+    pub access_granularity: Duration,
+    /// Rules for some paths; the longest literal prefix wins.
+    pub rules: Vec<RetentionRule>,
+}
+
+/// One `[[retention.rules]]` entry. A key that is left out is as in `[retention]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct RetentionRule {
+    /// The files it is for; at least one pattern.
+    pub paths: PatternSet,
+    /// As in [`Retention`]; the outer `None` for left out.
+    pub expire_after_last_access: Option<Option<Duration>>,
+    /// As in [`Retention`]; the outer `None` for left out.
+    pub expire_after_created: Option<Option<Duration>>,
+    /// As in [`Retention`]; `None` for left out.
+    pub keep_at_least: Option<Duration>,
+}
+
+impl Retention {
+    pub(super) fn parse(section: &Section<'_>) -> Result<Self, PolicyError> {
+        section.accept(KEYS)?;
+        let rules = section.tables("rules")?;
+        if rules.len() > RULES_MAX {
+            return Err(section.wrong(&format!("has more than {RULES_MAX} rules. Merge some")));
+        }
+        Ok(Self {
+            expire_after_last_access: expiry(&section.required("expire_after_last_access")?)?,
+            expire_after_created: expiry(&section.required("expire_after_created")?)?,
+            keep_at_least: keep(&section.required("keep_at_least")?)?,
+            access_granularity: section
+                .required("access_granularity")?
+                .duration(GRANULARITY.0, GRANULARITY.1)?,
+            rules: rules
+                .iter()
+                .map(RetentionRule::parse)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Refuses what this build cannot do. Goes away when retention is built.
+    pub(super) fn refuse_in_this_build(&self, section: &Section<'_>) -> Result<(), PolicyError> {
+        let asks = [
+            (
+                "expire_after_last_access",
+                self.expire_after_last_access.is_some(),
+                "\"never\"",
+            ),
+            (
+                "expire_after_created",
+                self.expire_after_created.is_some(),
+                "\"never\"",
+            ),
+            ("keep_at_least", !self.keep_at_least.is_zero(), "\"0s\""),
+            (
+                "access_granularity",
+                self.access_granularity != GRANULARITY_NEUTRAL,
+                "\"1h\"",
+            ),
+        ];
+        for (key, asked, accepted) in asks {
+            if asked {
+                return Err(section.required(key)?.not_in_this_build(accepted));
+            }
+        }
+        match section
+            .field("rules")
+            .map(|field| field.items())
+            .transpose()?
+            .as_deref()
+        {
+            Some([first, ..]) => Err(first.not_in_this_build("no [[retention.rules]]")),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn pattern_count(&self) -> usize {
+        self.rules.iter().map(|rule| rule.paths.len()).sum()
+    }
+
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        let lines = vec![
+            (
+                "expire_after_last_access".to_owned(),
+                expiry_text(self.expire_after_last_access),
+            ),
+            (
+                "expire_after_created".to_owned(),
+                expiry_text(self.expire_after_created),
+            ),
+            (
+                "keep_at_least".to_owned(),
+                string(&format_duration(self.keep_at_least)),
+            ),
+            (
+                "access_granularity".to_owned(),
+                string(&format_duration(self.access_granularity)),
+            ),
+        ];
+        let rules =
+            self.rules.iter().enumerate().map(|(at, rule)| {
+                Block::item("retention.rules", &(at + 1).to_string(), rule.lines())
+            });
+        std::iter::once(Block::table("retention", lines))
+            .chain(rules)
+            .collect()
+    }
+}
+
+impl RetentionRule {
+    fn parse(section: &Section<'_>) -> Result<Self, PolicyError> {
+        section.accept(RULE_KEYS)?;
+        let field = section.required("paths")?;
+        let paths = parse_patterns(&field)?;
+        if paths.is_empty() {
+            return Err(field.wrong("is empty. Name at least one path pattern"));
+        }
+        let optional = |key| section.field(key).map(|field| expiry(&field)).transpose();
+        Ok(Self {
+            paths,
+            expire_after_last_access: optional("expire_after_last_access")?,
+            expire_after_created: optional("expire_after_created")?,
+            keep_at_least: section
+                .field("keep_at_least")
+                .map(|field| keep(&field))
+                .transpose()?,
+        })
+    }
+
+    fn lines(&self) -> Vec<(String, String)> {
+        let mut lines = vec![("paths".to_owned(), strings(self.paths.iter()))];
+        if let Some(value) = self.expire_after_last_access {
+            lines.push(("expire_after_last_access".to_owned(), expiry_text(value)));
+        }
+        if let Some(value) = self.expire_after_created {
+            lines.push(("expire_after_created".to_owned(), expiry_text(value)));
+        }
+        if let Some(value) = self.keep_at_least {
+            lines.push(("keep_at_least".to_owned(), string(&format_duration(value))));
+        }
+        lines
+    }
+}
+
+fn expiry(field: &Field<'_>) -> Result<Option<Duration>, PolicyError> {
+    field.duration_or_never(EXPIRE.0, EXPIRE.1)
+}
+
+fn keep(field: &Field<'_>) -> Result<Duration, PolicyError> {
+    field.duration(Duration::ZERO, EXPIRE.1)
+}
+
+fn expiry_text(value: Option<Duration>) -> String {
+    string(&value.map_or("never".to_owned(), format_duration))
+}

@@ -1,0 +1,142 @@
+//! Ids and record keys: where in the backend a record lies.
+
+use crate::key::{FileTag, TenantId};
+
+/// The random id of a directory (or of a file's entry), never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub [u8; 16]);
+
+impl NodeId {
+    /// The directory `/memories` of every tenant.
+    pub const ROOT: Self = Self([0; 16]);
+}
+
+/// The random id of one version of a file's content, new with every write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentId(pub [u8; 16]);
+
+/// A keyed tag in place of a name: HMAC-SHA256(name key, directory id ‖ NFC name), 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameTag(pub [u8; 16]);
+
+/// The random id of unfinished work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(pub [u8; 16]);
+
+/// The key under which a record lies in the backend: a space byte, then the record's ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordKey {
+    /// The one root record.
+    Root,
+    /// A tenant's head.
+    Head(FileTag),
+    /// An entry of a directory.
+    Dirent(TenantId, NodeId, NameTag),
+    /// A piece of a file's padded content.
+    Chunk(TenantId, ContentId, u32),
+    /// A part of the store's policy.
+    Policy(u32),
+    /// Unfinished work.
+    Job(JobId),
+}
+
+impl RecordKey {
+    const ROOT: u8 = 1;
+    const HEAD: u8 = 2;
+    const DIRENT: u8 = 3;
+    const CHUNK: u8 = 4;
+    const POLICY: u8 = 5;
+    const JOB: u8 = 6;
+
+    /// The key's bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Root => vec![Self::ROOT],
+            Self::Head(tag) => [&[Self::HEAD], tag.0.as_slice()].concat(),
+            Self::Dirent(tenant, directory, name) => {
+                [&[Self::DIRENT], tenant.0.as_slice(), &directory.0, &name.0].concat()
+            }
+            Self::Chunk(tenant, content, number) => [
+                &[Self::CHUNK],
+                tenant.0.as_slice(),
+                &content.0,
+                &number.to_be_bytes(),
+            ]
+            .concat(),
+            Self::Policy(part) => [&[Self::POLICY], part.to_be_bytes().as_slice()].concat(),
+            Self::Job(id) => [&[Self::JOB], id.0.as_slice()].concat(),
+        }
+    }
+
+    /// The key that these bytes are, if they are one.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&space, rest) = bytes.split_first()?;
+        let id = |at: usize| -> Option<[u8; 16]> { rest.get(at..at + 16)?.try_into().ok() };
+        let number = |at: usize| -> Option<u32> {
+            Some(u32::from_be_bytes(rest.get(at..at + 4)?.try_into().ok()?))
+        };
+        let key = match space {
+            Self::ROOT => Self::Root,
+            Self::HEAD => Self::Head(FileTag(id(0)?)),
+            Self::DIRENT => Self::Dirent(TenantId(id(0)?), NodeId(id(16)?), NameTag(id(32)?)),
+            Self::CHUNK => Self::Chunk(TenantId(id(0)?), ContentId(id(16)?), number(32)?),
+            Self::POLICY => Self::Policy(number(0)?),
+            Self::JOB => Self::Job(JobId(id(0)?)),
+            _ => return None,
+        };
+        (key.to_bytes() == bytes).then_some(key)
+    }
+
+    /// What all heads' keys start with.
+    #[must_use]
+    pub fn heads() -> Vec<u8> {
+        vec![Self::HEAD]
+    }
+
+    /// What the keys of all parts of the policy start with.
+    #[must_use]
+    pub fn policies() -> Vec<u8> {
+        vec![Self::POLICY]
+    }
+
+    /// What all jobs' keys start with.
+    #[must_use]
+    pub fn jobs() -> Vec<u8> {
+        vec![Self::JOB]
+    }
+
+    /// What the keys of one directory's entries start with.
+    #[must_use]
+    pub fn dirents_of(tenant: TenantId, directory: NodeId) -> Vec<u8> {
+        [&[Self::DIRENT], tenant.0.as_slice(), &directory.0].concat()
+    }
+
+    /// What the keys of all entries of a tenant start with.
+    #[must_use]
+    pub fn dirents_of_tenant(tenant: TenantId) -> Vec<u8> {
+        [&[Self::DIRENT], tenant.0.as_slice()].concat()
+    }
+
+    /// What the keys of all content of a tenant start with.
+    #[must_use]
+    pub fn chunks_of_tenant(tenant: TenantId) -> Vec<u8> {
+        [&[Self::CHUNK], tenant.0.as_slice()].concat()
+    }
+
+    /// What the keys of all tenants' entries and content start with, in turn.
+    #[must_use]
+    pub fn tenant_spaces() -> [Vec<u8>; 2] {
+        [vec![Self::DIRENT], vec![Self::CHUNK]]
+    }
+
+    /// The tenant whose record this is, for entries and content.
+    #[must_use]
+    pub fn tenant(&self) -> Option<TenantId> {
+        match self {
+            Self::Dirent(tenant, ..) | Self::Chunk(tenant, ..) => Some(*tenant),
+            Self::Root | Self::Head(_) | Self::Policy(_) | Self::Job(_) => None,
+        }
+    }
+}

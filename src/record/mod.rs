@@ -1,0 +1,34 @@
+//! What the store keeps, as typed records: their keys in the backend and their bytes before sealing.
+//!
+//! Nothing here encrypts; `seal` does. The byte layout is in `docs/FORMAT.md`.
+
+use thiserror::Error;
+
+mod codec;
+mod dirent;
+mod ids;
+mod job;
+mod root;
+mod set_hash;
+mod summary;
+
+pub use dirent::{Dirent, DirentBody, FileKind, FileMeta, padded_content_bytes};
+pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey};
+
+pub use crate::key::TenantId;
+pub use job::{JOB_DIRECTORIES_MAX, Job};
+pub use root::{Head, Root};
+pub use set_hash::SetHash;
+pub use summary::{Share, Summary};
+
+/// Bytes of padded content in one chunk: with the envelope it stays below the engine's 6 KiB.
+pub const CHUNK_BYTES: usize = 5_888;
+
+/// Why stored bytes are no record. Never carries the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The record ends too early, goes on too long, or a field is out of range.
+    #[error("read a record: its {0} is malformed")]
+    Malformed(&'static str),
+}

@@ -1,0 +1,79 @@
+//! A hash of a set of records that one addition or subtraction keeps up to date.
+
+/// The sum, modulo 2^256, of the keyed hashes of the records in a set.
+///
+/// The terms are HMAC-SHA256 values under a key that only the store knows, so nobody
+/// else can find two sets of one sum (Bellare and Micciancio, "A new paradigm for
+/// collision-free hashing", 1997).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SetHash(pub [u8; 32]);
+
+impl SetHash {
+    /// Adds a record's hash.
+    pub fn add(&mut self, term: &[u8; 32]) {
+        let mut carry = false;
+        for (sum, add) in self.0.iter_mut().zip(term).rev() {
+            (*sum, carry) = sum.carrying_add_bytes(*add, carry);
+        }
+    }
+
+    /// Takes a record's hash away.
+    pub fn remove(&mut self, term: &[u8; 32]) {
+        let mut borrow = false;
+        for (sum, sub) in self.0.iter_mut().zip(term).rev() {
+            (*sum, borrow) = sum.borrowing_sub_bytes(*sub, borrow);
+        }
+    }
+}
+
+trait ByteArithmetic: Sized {
+    fn carrying_add_bytes(self, other: Self, carry: bool) -> (Self, bool);
+    fn borrowing_sub_bytes(self, other: Self, borrow: bool) -> (Self, bool);
+}
+
+impl ByteArithmetic for u8 {
+    fn carrying_add_bytes(self, other: Self, carry: bool) -> (Self, bool) {
+        let (sum, first) = self.overflowing_add(other);
+        let (sum, second) = sum.overflowing_add(Self::from(carry));
+        (sum, first || second)
+    }
+
+    fn borrowing_sub_bytes(self, other: Self, borrow: bool) -> (Self, bool) {
+        let (difference, first) = self.overflowing_sub(other);
+        let (difference, second) = difference.overflowing_sub(Self::from(borrow));
+        (difference, first || second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn carries_run_through_all_bytes() {
+        let mut hash = SetHash([0xFF; 32]);
+        let mut one = [0; 32];
+        one[31] = 1;
+        hash.add(&one);
+        assert_eq!(hash, SetHash::default());
+        hash.remove(&one);
+        assert_eq!(hash, SetHash([0xFF; 32]));
+    }
+
+    proptest! {
+        #[test]
+        fn order_does_not_matter_and_removal_undoes(a: [u8; 32], b: [u8; 32], c: [u8; 32]) {
+            let mut one = SetHash::default();
+            one.add(&a);
+            one.add(&b);
+            one.add(&c);
+            one.remove(&b);
+            let mut other = SetHash::default();
+            other.add(&c);
+            other.add(&a);
+            prop_assert_eq!(one, other);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The summary of a directory: what its parent knows of everything below it.
+
+use crate::clock::UnixMillis;
+
+use super::codec::{Decoder, Encoder};
+use super::{RecordError, SetHash};
+
+/// What a directory holds, and a keyed hash over its entries' records.
+///
+/// It lies in the directory's own entry (the tenant's root directory's in the head), so
+/// all summaries together are one hash tree from every record up to the root record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Summary {
+    /// Entries right in this directory, hidden ones included.
+    pub entries: u64,
+    /// The hash over their records.
+    pub set_hash: SetHash,
+    /// What lies below, all depths.
+    pub below: Share,
+}
+
+impl Summary {
+    /// An empty directory.
+    pub const EMPTY: Self = Self {
+        entries: 0,
+        set_hash: SetHash([0; 32]),
+        below: Share::NOTHING,
+    };
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.u64(self.entries)
+            .array(&self.set_hash.0)
+            .u64(self.below.files)
+            .u64(self.below.bytes)
+            .u64(self.below.oldest)
+            .u64(self.below.holds);
+    }
+
+    pub(super) fn decode(from: &mut Decoder<'_>) -> Result<Self, RecordError> {
+        Ok(Self {
+            entries: from.u64()?,
+            set_hash: SetHash(from.array()?),
+            below: Share {
+                files: from.u64()?,
+                bytes: from.u64()?,
+                oldest: from.u64()?,
+                holds: from.u64()?,
+            },
+        })
+    }
+}
+
+/// What one entry adds to the totals of the directories above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Files.
+    pub files: u64,
+    /// Bytes of their contents, unpadded.
+    pub bytes: u64,
+    /// A lower bound of the last access of any of them ([`UnixMillis::MAX`] if there is none).
+    pub oldest: UnixMillis,
+    /// Files under a hold.
+    pub holds: u64,
+}
+
+impl Share {
+    /// What an empty directory adds.
+    pub const NOTHING: Self = Self {
+        files: 0,
+        bytes: 0,
+        oldest: UnixMillis::MAX,
+        holds: 0,
+    };
+
+    /// These totals with `new` in place of `old`.
+    ///
+    /// Returns `None` when they cannot be right: a total would fall below zero.
+    #[must_use]
+    pub fn replace(self, old: Self, new: Self) -> Option<Self> {
+        let files = self.files.checked_sub(old.files)?.checked_add(new.files)?;
+        let oldest = if files == 0 {
+            UnixMillis::MAX
+        } else {
+            self.oldest.min(new.oldest)
+        };
+        Some(Self {
+            files,
+            bytes: self.bytes.checked_sub(old.bytes)?.checked_add(new.bytes)?,
+            oldest,
+            holds: self.holds.checked_sub(old.holds)?.checked_add(new.holds)?,
+        })
+    }
+}

@@ -1,0 +1,579 @@
+//! Plans and commits one change of a tenant's tree: entries, summaries up to the head, contents.
+//!
+//! A change is planned in memory on checked records. Nothing is written before
+//! [`Core::write`] commits it as one batch (a large content is stored ahead of that, under
+//! an id to which nothing refers yet and with a job that would remove it again).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::backend::{Batch, Copy, Item};
+use crate::clock::UnixMillis;
+use crate::key::TenantKeys;
+use crate::path::MemoryPath;
+use crate::record::{
+    ContentId, Dirent, DirentBody, FileKind, FileMeta, Head, Job, JobId, NameTag, NodeId,
+    RecordKey, SetHash, Share, Summary,
+};
+use crate::seal;
+
+use super::core::{Core, TopChange};
+use super::index::{EntryChange, short};
+use super::reader::{Directory, Reader};
+use super::tenant::{Live, Tenant, TenantCrypto};
+use super::{Abort, StoreError};
+
+/// Up to this many chunks of content ride in the batch of the change itself.
+pub(super) const CHUNKS_INLINE_MAX: u32 = 300;
+
+/// A change in the making. Reads through [`Change::reader`] see the tree before it.
+pub(crate) struct Change<'a> {
+    reader: Reader<'a>,
+    crypto: Arc<TenantCrypto>,
+    tenant: &'a Tenant,
+    new_keys: Option<TenantKeys>,
+    directories: BTreeMap<NodeId, Planned>,
+    batch: Batch,
+    chunk_deletes: u32,
+    jobs: Vec<(JobId, Option<Job>, Option<[u8; 32]>)>,
+    now: UnixMillis,
+}
+
+/// A directory on the way to a changed entry.
+struct Planned {
+    depth: usize,
+    summary: Summary,
+    parent: Option<Own>,
+    entries: BTreeMap<NameTag, Edit>,
+}
+
+/// The directory's own entry in its parent.
+struct Own {
+    parent: NodeId,
+    tag: NameTag,
+    entry: Dirent,
+    mac: Option<[u8; 32]>,
+}
+
+/// What an entry was (with its record's hash) and what it becomes.
+struct Edit {
+    old: Option<(Share, [u8; 32])>,
+    new: Option<Dirent>,
+}
+
+/// Content to be stored under a path.
+pub(crate) struct NewFile<'a> {
+    pub(crate) kind: FileKind,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) lines: u64,
+    pub(crate) policy_digest: [u8; 32],
+}
+
+impl<'a> Change<'a> {
+    /// The tree as it is before this change.
+    pub(crate) fn reader(&self) -> &Reader<'a> {
+        &self.reader
+    }
+
+    /// Stores a file, in place of the one that may be there; missing directories are made.
+    pub(crate) fn put_file(
+        &mut self,
+        path: &MemoryPath,
+        file: &NewFile<'_>,
+    ) -> Result<(), StoreError> {
+        let (directory, name) = self.enter_parent(path)?;
+        let tag = self.crypto.name_tag(directory, name);
+        let old = self.entry(directory, name)?;
+        let previous = match &old {
+            None => None,
+            Some((entry, _)) => match &entry.body {
+                DirentBody::File(meta) => Some((entry.node, *meta)),
+                DirentBody::Directory { .. } => {
+                    return Err(StoreError::Limit(
+                        "a directory stands where the file would go",
+                    ));
+                }
+            },
+        };
+        let content = self.write_content(file.bytes)?;
+        if let Some((_, meta)) = &previous {
+            self.drop_content(meta)?;
+        }
+        let meta = FileMeta {
+            kind: file.kind,
+            content,
+            bytes: file.bytes.len() as u64,
+            lines: file.lines,
+            created: previous.as_ref().map_or(self.now, |(_, meta)| meta.created),
+            modified: self.now,
+            accessed: self.now,
+            held: previous.as_ref().is_some_and(|(_, meta)| meta.held),
+            policy_digest: file.policy_digest,
+        };
+        let node = match previous {
+            Some((node, _)) => node,
+            None => NodeId(self.random_id()?),
+        };
+        let body = DirentBody::File(meta);
+        let entry = Dirent {
+            name: name.to_owned(),
+            directory,
+            node,
+            body,
+        };
+        self.set_entry(directory, tag, old, Some(entry))
+    }
+
+    /// Removes a file, or a directory with all that is below it.
+    pub(crate) fn remove(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
+        let (directory, name) = self.enter_parent(path)?;
+        let tag = self.crypto.name_tag(directory, name);
+        let old = self.entry(directory, name)?;
+        let Some((entry, _)) = &old else {
+            return Err(StoreError::Damaged("a directory"));
+        };
+        match &entry.body {
+            DirentBody::File(meta) => self.drop_content(&meta.clone())?,
+            DirentBody::Directory { summary, .. } if summary.entries > 0 => {
+                let directories = vec![entry.node];
+                self.add_job(Job {
+                    tenant: self.tenant.tag,
+                    directories,
+                    content: None,
+                })?;
+            }
+            DirentBody::Directory { .. } => {}
+        }
+        self.set_entry(directory, tag, old, None)
+    }
+
+    /// Moves a file or directory; missing directories on the way are made.
+    pub(crate) fn rename(&mut self, from: &MemoryPath, to: &MemoryPath) -> Result<(), StoreError> {
+        let (old_directory, old_name) = self.enter_parent(from)?;
+        let old_tag = self.crypto.name_tag(old_directory, old_name);
+        let old = self.entry(old_directory, old_name)?;
+        let Some((entry, _)) = &old else {
+            return Err(StoreError::Damaged("a directory"));
+        };
+        let mut moved = entry.clone();
+        self.set_entry(old_directory, old_tag, old, None)?;
+        let (directory, name) = self.enter_parent(to)?;
+        moved.name = name.to_owned();
+        moved.directory = directory;
+        match &mut moved.body {
+            DirentBody::Directory { moved_at, .. } => *moved_at = self.now,
+            DirentBody::File(meta) => meta.accessed = self.now,
+        }
+        let tag = self.crypto.name_tag(directory, name);
+        let taken = self.entry(directory, name)?;
+        self.set_entry(directory, tag, taken, Some(moved))
+    }
+
+    /// Loads the directories along a path into the plan and returns the last one and the name in it.
+    fn enter_parent<'p>(&mut self, path: &'p MemoryPath) -> Result<(NodeId, &'p str), StoreError> {
+        let name = path
+            .name()
+            .ok_or(StoreError::Limit("the root is no file"))?;
+        if self.directories.is_empty() {
+            let summary = self.reader.root().summary;
+            let root = Planned {
+                depth: 0,
+                summary,
+                parent: None,
+                entries: BTreeMap::new(),
+            };
+            self.directories.insert(NodeId::ROOT, root);
+        }
+        let mut at = NodeId::ROOT;
+        let parents = path.depth().saturating_sub(1);
+        for (depth, component) in path.components().take(parents).enumerate() {
+            at = self.enter(at, component, depth + 1)?;
+        }
+        Ok((at, name))
+    }
+
+    fn enter(&mut self, parent: NodeId, name: &str, depth: usize) -> Result<NodeId, StoreError> {
+        let tag = self.crypto.name_tag(parent, name);
+        let (entry, mac) = match self.entry(parent, name)? {
+            Some((entry, mac)) => (entry, mac),
+            None => {
+                let node = NodeId(self.random_id()?);
+                let body = DirentBody::Directory {
+                    summary: Summary::EMPTY,
+                    moved_at: self.now,
+                };
+                let entry = Dirent {
+                    name: name.to_owned(),
+                    directory: parent,
+                    node,
+                    body,
+                };
+                self.set_entry(parent, tag, None, Some(entry.clone()))?;
+                (entry, None)
+            }
+        };
+        let Some(directory) = Directory::of(&entry) else {
+            return Err(StoreError::Limit(
+                "a file stands where a directory would go",
+            ));
+        };
+        self.directories
+            .entry(directory.id)
+            .or_insert_with(|| Planned {
+                depth,
+                summary: directory.summary,
+                parent: Some(Own {
+                    parent,
+                    tag,
+                    entry,
+                    mac,
+                }),
+                entries: BTreeMap::new(),
+            });
+        Ok(directory.id)
+    }
+
+    /// An entry as the plan has it so far; the hash is that of its stored record, if it has one.
+    fn entry(
+        &self,
+        directory: NodeId,
+        name: &str,
+    ) -> Result<Option<(Dirent, Option<[u8; 32]>)>, StoreError> {
+        let tag = self.crypto.name_tag(directory, name);
+        let Some(planned) = self.directories.get(&directory) else {
+            return Err(StoreError::Damaged("a directory"));
+        };
+        if let Some(edit) = planned.entries.get(&tag) {
+            let mac = edit.old.as_ref().map(|(_, mac)| *mac);
+            return Ok(edit.new.clone().map(|entry| (entry, mac)));
+        }
+        let stored = Directory {
+            id: directory,
+            summary: planned.summary,
+        };
+        let found = self.reader.lookup(&stored, name)?;
+        Ok(found.map(|found| (found.entry, Some(found.mac))))
+    }
+
+    fn set_entry(
+        &mut self,
+        directory: NodeId,
+        tag: NameTag,
+        old: Option<(Dirent, Option<[u8; 32]>)>,
+        new: Option<Dirent>,
+    ) -> Result<(), StoreError> {
+        let planned = self
+            .directories
+            .get_mut(&directory)
+            .ok_or(StoreError::Damaged("a directory"))?;
+        let stored = old.and_then(|(entry, mac)| Some((entry.share(), mac?)));
+        planned
+            .entries
+            .entry(tag)
+            .and_modify(|edit| edit.new.clone_from(&new))
+            .or_insert(Edit { old: stored, new });
+        Ok(())
+    }
+
+    fn random_id(&self) -> Result<[u8; 16], StoreError> {
+        let mut id = [0; 16];
+        self.reader.core.random.fill(&mut id)?;
+        Ok(id)
+    }
+
+    fn add_job(&mut self, job: Job) -> Result<(), StoreError> {
+        let id = JobId(self.random_id()?);
+        self.jobs.push((id, Some(job), None));
+        Ok(())
+    }
+
+    /// Seals content into chunks under a new id.
+    fn write_content(&mut self, bytes: &[u8]) -> Result<ContentId, StoreError> {
+        let content = ContentId(self.random_id()?);
+        let core = self.reader.core;
+        let chunks = super::content::chunks(bytes);
+        let count = chunks.len();
+        if count <= CHUNKS_INLINE_MAX as usize {
+            for (number, chunk) in chunks.enumerate() {
+                let pair = super::content::seal(core, &self.crypto, content, number, &chunk)?;
+                self.batch.puts.push(pair);
+            }
+            return Ok(content);
+        }
+        let (job, mac) = super::content::stage(core, self.tenant, &self.crypto, content, bytes)?;
+        self.jobs.push((job, None, Some(mac)));
+        Ok(content)
+    }
+
+    /// Removes the chunks of a content: with this batch, or by a job when there are many.
+    fn drop_content(&mut self, meta: &FileMeta) -> Result<(), StoreError> {
+        let chunks = meta.chunks();
+        if self.chunk_deletes.saturating_add(chunks) > CHUNKS_INLINE_MAX {
+            let content = Some((meta.content, chunks));
+            return self.add_job(Job {
+                tenant: self.tenant.tag,
+                directories: Vec::new(),
+                content,
+            });
+        }
+        self.chunk_deletes += chunks;
+        for number in 0..chunks {
+            let key = RecordKey::Chunk(self.crypto.id, meta.content, number);
+            self.batch.deletes.push(key.to_bytes());
+        }
+        Ok(())
+    }
+
+    /// Seals everything, applies it as one batch, and follows it in memory.
+    fn commit(mut self) -> Result<u64, StoreError> {
+        let core = self.reader.core;
+        let (root, followed) = self.seal_directories()?;
+        let created = match &self.reader.live {
+            Some(live) => live.head.created,
+            None => self.now,
+        };
+        let head = Head {
+            tenant: self.crypto.id,
+            root,
+            created,
+        };
+        let head_key = RecordKey::Head(self.tenant.tag);
+        let sealed = core.seal_top(&head_key, &head.encode())?;
+        let old = self
+            .reader
+            .live
+            .as_ref()
+            .filter(|live| !live.sealed.is_empty())
+            .map(|live| core.top_mac(&head_key, &live.sealed));
+        let expected = self
+            .reader
+            .live
+            .as_ref()
+            .filter(|_| old.is_some())
+            .map(|live| live.sealed.clone());
+        self.batch.expect.push((head_key.to_bytes(), expected));
+        let mut changes = vec![TopChange {
+            key: head_key,
+            old,
+            new: Some(sealed.clone()),
+        }];
+        for (id, job, old) in &self.jobs {
+            let key = RecordKey::Job(*id);
+            let new = match job {
+                Some(job) => Some(core.seal_top(&key, &job.encode())?),
+                None => None,
+            };
+            changes.push(TopChange {
+                key,
+                old: *old,
+                new,
+            });
+        }
+        if let Some(keys) = &self.new_keys {
+            let bytes = keys.seal(
+                &core.crypto.tenant,
+                core.crypto.id,
+                self.tenant.tag,
+                &*core.random,
+            )?;
+            core.keys
+                .write(Item::Tenant(self.tenant.tag.0), Copy::A, &bytes)?;
+        }
+        let seq = core.commit(std::mem::take(&mut self.batch), changes)?;
+        for (directory, from, to, entries) in followed {
+            core.indexes
+                .follow((self.crypto.id, directory), &from, to, &entries);
+        }
+        let crypto = Arc::clone(&self.crypto);
+        self.tenant.publish(Live {
+            crypto,
+            head,
+            sealed,
+            seq,
+        });
+        for (id, job, _) in std::mem::take(&mut self.jobs) {
+            match job {
+                Some(job) => core.start_job(id, job),
+                None => core.forget_job(id),
+            }
+        }
+        Ok(seq)
+    }
+
+    /// Seals the changed entries, deepest directories first, so that each summary reaches
+    /// its parent's entry and at last the head.
+    fn seal_directories(&mut self) -> Result<(Summary, Vec<Followed>), StoreError> {
+        let core = self.reader.core;
+        let mut order: Vec<(usize, NodeId)> = self
+            .directories
+            .iter()
+            .map(|(id, planned)| (planned.depth, *id))
+            .collect();
+        order.sort_unstable_by(|a, b| b.cmp(a));
+        let mut followed = Vec::new();
+        let mut root = self.reader.root().summary;
+        for (_, id) in order {
+            let Some(planned) = self.directories.remove(&id) else {
+                continue;
+            };
+            if planned.entries.is_empty() {
+                continue;
+            }
+            let from = planned.summary.set_hash;
+            let mut summary = planned.summary;
+            let mut entries: Vec<EntryChange> = Vec::new();
+            for (tag, edit) in planned.entries {
+                let key = RecordKey::Dirent(self.crypto.id, id, tag).to_bytes();
+                let mut share = Share::NOTHING;
+                let mut old_share = Share::NOTHING;
+                if let Some((old, mac)) = &edit.old {
+                    old_share = *old;
+                    summary.set_hash.remove(mac);
+                    summary.entries = summary.entries.saturating_sub(1);
+                }
+                match &edit.new {
+                    Some(entry) => {
+                        share = entry.share();
+                        let sealed = self.crypto.seal_entry(&*core.random, &key, entry)?;
+                        let mac = seal::record_mac(&self.crypto.inventory, &key, &sealed);
+                        summary.set_hash.add(&mac);
+                        summary.entries += 1;
+                        entries.push((tag, Some(short(&mac))));
+                        self.batch.puts.push((key, sealed));
+                    }
+                    None if edit.old.is_some() => {
+                        entries.push((tag, None));
+                        self.batch.deletes.push(key);
+                    }
+                    None => {}
+                }
+                summary.below = summary
+                    .below
+                    .replace(old_share, share)
+                    .ok_or(StoreError::Damaged("a directory's summary"))?;
+            }
+            followed.push((id, from, summary.set_hash, entries));
+            match planned.parent {
+                None => root = summary,
+                Some(own) => self.set_summary(own, summary)?,
+            }
+        }
+        Ok((root, followed))
+    }
+
+    /// Puts a directory's new summary into its entry in the parent.
+    fn set_summary(&mut self, own: Own, new: Summary) -> Result<(), StoreError> {
+        let parent = self
+            .directories
+            .get_mut(&own.parent)
+            .ok_or(StoreError::Damaged("a directory"))?;
+        let share = own.entry.share();
+        let edit = parent.entries.entry(own.tag).or_insert_with(|| Edit {
+            old: own.mac.map(|mac| (share, mac)),
+            new: Some(own.entry),
+        });
+        if let Some(Dirent {
+            body: DirentBody::Directory { summary, .. },
+            ..
+        }) = &mut edit.new
+        {
+            *summary = new;
+        }
+        Ok(())
+    }
+}
+
+/// A directory's id, its set hash before and after, and its changed entries.
+type Followed = (NodeId, SetHash, SetHash, Vec<EntryChange>);
+
+impl Core {
+    /// Runs `plan` under the tenant's lock and commits what it planned.
+    ///
+    /// Returns once the change is durable. When `plan` refuses or fails, nothing was written.
+    pub(super) fn write<T, R>(
+        &self,
+        tenant: &Tenant,
+        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.check_writable()?;
+        let lock = tenant.lock();
+        let planned = self.plan_and_commit(tenant, plan);
+        drop(lock);
+        match planned {
+            Ok((value, seq)) => {
+                self.wait_durable(seq)?;
+                Ok(value)
+            }
+            Err(Abort::Refused(reason)) => {
+                // The refusal speaks of what it saw, so that must be durable first.
+                self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
+                Err(Abort::Refused(reason))
+            }
+            Err(Abort::Failed(error)) => {
+                if error.is_damage() {
+                    self.note_damage();
+                }
+                Err(Abort::Failed(error))
+            }
+        }
+    }
+
+    fn plan_and_commit<T, R>(
+        &self,
+        tenant: &Tenant,
+        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<(T, u64), Abort<R>> {
+        let live = tenant.live();
+        let (crypto, new_keys) = match &live {
+            Some(live) => (Arc::clone(&live.crypto), None),
+            None => {
+                let keys = TenantKeys::create(tenant.name.as_str(), &*self.random)?;
+                (
+                    Arc::new(TenantCrypto::new(self.crypto.id, &keys)?),
+                    Some(keys),
+                )
+            }
+        };
+        let mut change = Change {
+            reader: Reader { core: self, live },
+            crypto,
+            tenant,
+            new_keys,
+            directories: BTreeMap::new(),
+            batch: Batch::default(),
+            chunk_deletes: 0,
+            jobs: Vec::new(),
+            now: self.clock.now(),
+        };
+        let value = match plan(&mut change) {
+            Ok(value) => value,
+            Err(stop) => {
+                change.abandon();
+                return Err(stop);
+            }
+        };
+        let staged: Vec<JobId> = change.staged().collect();
+        match change.commit() {
+            Ok(seq) => Ok((value, seq)),
+            Err(error) => {
+                self.release_staged(&staged);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Change<'_> {
+    fn staged(&self) -> impl Iterator<Item = JobId> + '_ {
+        self.jobs
+            .iter()
+            .filter(|(_, job, _)| job.is_none())
+            .map(|(id, ..)| *id)
+    }
+
+    /// Hands what was stored ahead of a change that does not happen to the reaper.
+    fn abandon(self) {
+        let staged: Vec<JobId> = self.staged().collect();
+        self.reader.core.release_staged(&staged);
+    }
+}

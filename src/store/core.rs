@@ -1,0 +1,378 @@
+//! The parts that all of a store's work shares, and the one way a batch reaches the backend.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+
+use sha2::{Digest, Sha256};
+
+use crate::backend::{Backend, BackendError, Batch, KeyStore};
+use crate::clock::{Clock, UnixMillis};
+use crate::key::aead::Cipher;
+use crate::key::mac::MacKey;
+use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
+use crate::record::{Job, JobId, RecordKey, Root};
+use crate::seal::{self, Place};
+
+use super::durability::{Applied, Durability};
+use super::index::{Indexes, ShortMac, short};
+use super::state::{self, State};
+use super::tenant::Tenant;
+use super::{OpenMode, StoreError};
+
+/// Room that must be left on the disk before a write starts, beyond the write itself:
+/// the engine writes whole segments and cannot stand a full disk.
+const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
+
+/// A wall clock further ahead of the trusted time than this is not believed: 400 days.
+const CLOCK_AHEAD_MAX: UnixMillis = 400 * 24 * 3_600 * 1_000;
+
+/// The store's own keys, ready for use.
+pub(super) struct StoreCrypto {
+    pub(super) id: StoreId,
+    pub(super) top: Cipher,
+    pub(super) policy: Cipher,
+    pub(super) inventory: MacKey,
+    pub(super) state: MacKey,
+    pub(super) tag: MacKey,
+    pub(super) tenant: SecretKey,
+}
+
+/// Everything that the store's callers and its reaper share.
+pub(super) struct Core {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) keys: Arc<dyn KeyStore>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) random: Arc<dyn Random>,
+    pub(super) crypto: StoreCrypto,
+    pub(super) keyring: Mutex<Keyring>,
+    pub(super) mode: OpenMode,
+    pub(super) indexes: Indexes,
+    pub(super) tenants: Mutex<HashMap<FileTag, Arc<Tenant>>>,
+    /// The hash of each head's record, as the root counts it.
+    pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
+    pub(super) jobs: Jobs,
+    top: Mutex<Top>,
+    state: Mutex<State>,
+    durability: Durability,
+    damaged: AtomicBool,
+    state_writes: AtomicU64,
+    process: u32,
+}
+
+/// The root record as it was last applied.
+pub(super) struct Top {
+    pub(super) root: Root,
+    pub(super) sealed: Vec<u8>,
+}
+
+/// Unfinished work: what waits, and what a running write still owns.
+#[derive(Default)]
+pub(super) struct Jobs {
+    pub(super) waiting: Mutex<HashMap<JobId, Job>>,
+    pub(super) staging: Mutex<HashSet<JobId>>,
+    pub(super) changed: Condvar,
+    pub(super) closing: AtomicBool,
+}
+
+/// A change of one of the records that the root counts: head, policy part or job.
+pub(super) struct TopChange {
+    pub(super) key: RecordKey,
+    /// The hash of the record that is replaced, if there is one.
+    pub(super) old: Option<[u8; 32]>,
+    /// The sealed record from now on, if there is one.
+    pub(super) new: Option<Vec<u8>>,
+}
+
+/// What [`Core::new`] is made of.
+pub(super) struct CoreParts {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) keys: Arc<dyn KeyStore>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) random: Arc<dyn Random>,
+    pub(super) crypto: StoreCrypto,
+    pub(super) keyring: Keyring,
+    pub(super) mode: OpenMode,
+    pub(super) heads: HashMap<FileTag, ShortMac>,
+    pub(super) jobs: HashMap<JobId, Job>,
+    pub(super) top: Top,
+    pub(super) state: State,
+}
+
+impl Core {
+    pub(super) fn new(parts: CoreParts) -> Self {
+        let applied = Applied {
+            seq: parts.top.root.seq,
+            batch: 0,
+            root_digest: digest(&parts.top.sealed),
+        };
+        Self {
+            backend: parts.backend,
+            keys: parts.keys,
+            clock: parts.clock,
+            random: parts.random,
+            crypto: parts.crypto,
+            keyring: Mutex::new(parts.keyring),
+            mode: parts.mode,
+            indexes: Indexes::new(),
+            tenants: Mutex::default(),
+            heads: RwLock::new(parts.heads),
+            jobs: Jobs {
+                waiting: Mutex::new(parts.jobs),
+                ..Jobs::default()
+            },
+            top: Mutex::new(parts.top),
+            state: Mutex::new(parts.state),
+            durability: Durability::new(applied),
+            damaged: AtomicBool::new(false),
+            state_writes: AtomicU64::new(0),
+            process: std::process::id(),
+        }
+    }
+
+    /// Refuses a write that cannot end well, before anything is touched.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        self.check_process()?;
+        if self.mode != OpenMode::ReadWrite {
+            return Err(StoreError::ReadOnly);
+        }
+        if self.durability.is_failed() {
+            return Err(StoreError::OutcomeUnknown);
+        }
+        if self.damaged.load(Ordering::Acquire) {
+            return Err(StoreError::WritesStopped);
+        }
+        Ok(())
+    }
+
+    /// A handle carried through `fork` shares files with its parent and must not be used.
+    pub(super) fn check_process(&self) -> Result<(), StoreError> {
+        if self.process == std::process::id() {
+            Ok(())
+        } else {
+            Err(StoreError::Forked)
+        }
+    }
+
+    /// Damage found on a read stops writes and keeps reads.
+    pub(super) fn note_damage(&self) {
+        self.damaged.store(true, Ordering::Release);
+    }
+
+    /// Ends writing for this handle: what is stored is no longer known.
+    pub(super) fn fail(&self) {
+        self.durability.fail();
+    }
+
+    /// Whether a failed write has made what is in memory and what is stored differ.
+    pub(super) fn is_failed(&self) -> bool {
+        self.durability.is_failed()
+    }
+
+    /// Seals a head or job under the store's own key.
+    pub(super) fn seal_top(&self, key: &RecordKey, plain: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let key = key.to_bytes();
+        let place = Place {
+            store: self.crypto.id,
+            epoch: 0,
+            key: &key,
+        };
+        let cipher = match RecordKey::from_bytes(&key) {
+            Some(RecordKey::Policy(_)) => &self.crypto.policy,
+            _ => &self.crypto.top,
+        };
+        Ok(seal::seal_record(&place, cipher, &*self.random, plain)?)
+    }
+
+    /// The hash of a record that the root counts.
+    pub(super) fn top_mac(&self, key: &RecordKey, sealed: &[u8]) -> [u8; 32] {
+        seal::record_mac(&self.crypto.inventory, &key.to_bytes(), sealed)
+    }
+
+    /// Applies a batch: the one way that anything is written.
+    ///
+    /// Adds the changed head, policy or job records and the new root to the batch, with
+    /// the old root as its condition. Returns the commit's number; it is durable only
+    /// after [`Core::wait_durable`].
+    pub(super) fn commit(
+        &self,
+        mut batch: Batch,
+        changes: Vec<TopChange>,
+    ) -> Result<u64, StoreError> {
+        self.check_writable()?;
+        self.check_room(&batch)?;
+        let mut top = self.lock_top();
+        self.mark_in_use()?;
+        let mut root = top.root;
+        let mut heads = Vec::new();
+        for change in changes {
+            let key = change.key.to_bytes();
+            if let Some(old) = &change.old {
+                root.set_hash.remove(old);
+                root.records = root.records.saturating_sub(1);
+            }
+            let mac = match change.new {
+                Some(sealed) => {
+                    let mac = seal::record_mac(&self.crypto.inventory, &key, &sealed);
+                    root.set_hash.add(&mac);
+                    root.records += 1;
+                    batch.puts.push((key, sealed));
+                    Some(mac)
+                }
+                None => {
+                    batch.deletes.push(key);
+                    None
+                }
+            };
+            if let RecordKey::Head(tag) = change.key {
+                heads.push((tag, mac));
+            }
+        }
+        root.seq += 1;
+        root.trusted_time = self.trusted_time(root.trusted_time);
+        root.keyring_counter = self.lock_keyring().counter();
+        let sealed = self.seal_top(&RecordKey::Root, &root.encode())?;
+        let root_key = RecordKey::Root.to_bytes();
+        batch
+            .expect
+            .push((root_key.clone(), Some(top.sealed.clone())));
+        batch.puts.push((root_key, sealed.clone()));
+        let applied = self
+            .backend
+            .apply(batch)
+            .map_err(|error| self.apply_failed(error))?;
+        let mut known = self.heads.write().unwrap_or_else(PoisonError::into_inner);
+        for (tag, mac) in heads {
+            match mac {
+                Some(mac) => known.insert(tag, short(&mac)),
+                None => known.remove(&tag),
+            };
+        }
+        drop(known);
+        self.durability.applied(Applied {
+            seq: root.seq,
+            batch: applied,
+            root_digest: digest(&sealed),
+        });
+        *top = Top { root, sealed };
+        Ok(root.seq)
+    }
+
+    /// Returns once commit `seq` survives power loss and STATE says so.
+    pub(super) fn wait_durable(&self, seq: u64) -> Result<(), StoreError> {
+        self.durability.wait(seq, |applied| {
+            self.backend.wait_durable(applied.batch)?;
+            self.write_state(|state| {
+                state.seq = applied.seq;
+                state.root_digest = applied.root_digest;
+                state.clean = false;
+            })
+        })
+    }
+
+    /// Makes everything durable and marks the store as closed in order.
+    pub(super) fn close(&self) -> Result<(), StoreError> {
+        if self.mode != OpenMode::ReadWrite {
+            return Ok(self.backend.close()?);
+        }
+        let top = self.lock_top();
+        let seq = top.root.seq;
+        let synced = self.wait_durable(seq);
+        let closed = self.backend.close();
+        synced?;
+        closed?;
+        let is_clean = self.lock_state().clean;
+        if is_clean || self.damaged.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.write_state(|state| state.clean = true)
+    }
+
+    /// Opens a job's record.
+    pub(super) fn open_job(&self, key: &[u8], sealed: &[u8]) -> Result<Job, StoreError> {
+        let place = Place {
+            store: self.crypto.id,
+            epoch: 0,
+            key,
+        };
+        let plain = seal::open_record(&place, &self.crypto.top, sealed)?;
+        Ok(Job::decode(&plain)?)
+    }
+
+    pub(super) fn root(&self) -> Root {
+        self.lock_top().root
+    }
+
+    /// The root and its sealed bytes, for `verify` to compare with what is stored.
+    pub(super) fn lock_top(&self) -> MutexGuard<'_, Top> {
+        self.top.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lock_keyring(&self) -> MutexGuard<'_, Keyring> {
+        self.keyring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often STATE was written, for the test that counts syncs.
+    pub(super) fn state_writes(&self) -> u64 {
+        self.state_writes.load(Ordering::Relaxed)
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says in STATE, before the first write, that the store is no longer closed in order.
+    fn mark_in_use(&self) -> Result<(), StoreError> {
+        if self.lock_state().clean {
+            self.write_state(|state| state.clean = false)?;
+        }
+        Ok(())
+    }
+
+    fn write_state(&self, change: impl FnOnce(&mut State)) -> Result<(), StoreError> {
+        let mut state = self.lock_state();
+        let mut next = *state;
+        change(&mut next);
+        next.counter += 1;
+        state::write(&*self.keys, self.crypto.id, &self.crypto.state, &next)?;
+        self.state_writes.fetch_add(1, Ordering::Relaxed);
+        *state = next;
+        Ok(())
+    }
+
+    fn check_room(&self, batch: &Batch) -> Result<(), StoreError> {
+        let bytes: u64 = batch.puts.iter().map(|(_, value)| value.len() as u64).sum();
+        match self.backend.room_bytes() {
+            Some(room) if room < ROOM_BYTES_MIN + 4 * bytes => Err(StoreError::NoSpace),
+            _ => Ok(()),
+        }
+    }
+
+    fn apply_failed(&self, error: BackendError) -> StoreError {
+        match error {
+            // Nothing was written; but somebody else changed the root behind our back.
+            BackendError::Conflict => self.note_damage(),
+            BackendError::TooLarge => {}
+            _ => {
+                self.fail();
+                return StoreError::OutcomeUnknown;
+            }
+        }
+        error.into()
+    }
+
+    fn trusted_time(&self, trusted: UnixMillis) -> UnixMillis {
+        let now = self.clock.now();
+        let is_believable = trusted == 0 || now <= trusted.saturating_add(CLOCK_AHEAD_MAX);
+        if is_believable {
+            trusted.max(now)
+        } else {
+            trusted
+        }
+    }
+}
+
+/// SHA-256, by which STATE knows a root record.
+pub(super) fn digest(sealed: &[u8]) -> [u8; 32] {
+    Sha256::digest(sealed).into()
+}

@@ -1,0 +1,382 @@
+//! A store's directory: made whole or not at all, locked by one process, its engine
+//! files made safe before the engine may touch them.
+//!
+//! ```text
+//! LOCK              advisory lock, and the holder's process id
+//! keyring.a  .b     two copies of the keyring
+//! keys/<xx>/<tag>   one small file a tenant
+//! STATE             two slots, written in turn
+//! gen-000001/       the engine's directory; its number stands in STATE
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::backend::{
+    Backend, BackendError, Copy, FileKeyStore, Item, KeyStore, SledBackend, copy_generation,
+    remove_half_written_snapshots, set_private_mode, set_snapshots_aside,
+};
+use crate::clock::Clock;
+use crate::key::{Keyring, Random};
+
+use super::open::{self, Checked, Ground};
+use super::{OpenMode, Store, StoreError, keyring};
+
+const FIRST_GENERATION: u32 = 1;
+
+/// A generation up to this size is copied before the engine opens it after a crash.
+const COPY_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
+
+/// A store directory that this process has locked.
+pub(crate) struct StoreDirectory {
+    path: PathBuf,
+    lock: File,
+    mode: OpenMode,
+}
+
+impl StoreDirectory {
+    /// Builds a whole store in a temporary sibling and renames it to `path`.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyExists`] when there is something at `path` other than an
+    /// empty directory.
+    pub(crate) fn create(
+        path: &Path,
+        keyring: Keyring,
+        policy: &str,
+        clock: &Arc<dyn Clock>,
+        random: &Arc<dyn Random>,
+    ) -> Result<(), StoreError> {
+        if is_occupied(path) {
+            return Err(StoreError::AlreadyExists);
+        }
+        let temporary = temporary_sibling(path, &**random)?;
+        let built = build(&temporary, keyring, policy, clock, random)
+            .and_then(|()| fs::rename(&temporary, path).map_err(|error| StoreError::io(&error)));
+        if built.is_err() {
+            // What was built holds nothing yet, so there is nothing to keep.
+            let _removed = fs::remove_dir_all(&temporary);
+        }
+        built?;
+        sync_directory(parent_of(path))
+    }
+
+    /// Locks the store in `path` for this process.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAStore`], [`StoreError::Locked`], or what the system says.
+    pub(crate) fn lock(path: &Path, mode: OpenMode) -> Result<Self, StoreError> {
+        let is_store = ["STATE", "keyring.a", "keyring.b"]
+            .iter()
+            .any(|name| path.join(name).exists());
+        if !is_store {
+            return Err(match fs::metadata(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    StoreError::io(&error)
+                }
+                _ => StoreError::NotAStore,
+            });
+        }
+        let lock = take_lock(&path.join("LOCK"), mode)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            lock,
+            mode,
+        })
+    }
+
+    /// The bytes of the keyring's two copies.
+    pub(crate) fn keyring_copies(&self) -> Result<[Option<Vec<u8>>; 2], StoreError> {
+        let keys = FileKeyStore::new(&self.path);
+        Ok([
+            keys.read(Item::Keyring, Copy::A)?,
+            keys.read(Item::Keyring, Copy::B)?,
+        ])
+    }
+
+    /// Writes both copies of the keyring anew, after one of them was found damaged or old.
+    pub(crate) fn repair_keyring(&self, keyring: &Keyring) -> Result<(), StoreError> {
+        keyring::write(&FileKeyStore::new(&self.path), keyring)
+    }
+
+    /// Opens the store with its keyring.
+    ///
+    /// # Errors
+    /// Any [`StoreError`]; after one, the engine's files are as they were before where a
+    /// copy was made of them.
+    pub(crate) fn open(
+        self,
+        keyring: Keyring,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        keep_copy: bool,
+    ) -> Result<Store, StoreError> {
+        let keys: Arc<dyn KeyStore> = Arc::new(FileKeyStore::new(&self.path));
+        let (number, is_clean) = open::generation(&*keys, &keyring)?;
+        let live = self.path.join(generation_name(number));
+        let has_data = fs::metadata(live.join("db")).is_ok_and(|data| data.len() > 0);
+        if !has_data {
+            return Err(StoreError::RolledBack);
+        }
+        let copy = SafetyCopy::make(&live, !is_clean, keep_copy)?;
+        remove_half_written_snapshots(&live).map_err(|error| StoreError::io(&error))?;
+        match check_generation(&live, &copy, &keyring, &keys, &clock, &random) {
+            Ok(checked) => {
+                let store = open::start(checked, keyring, self.mode)?;
+                copy.discard()?;
+                remove_aside_snapshots(&live)?;
+                Ok(store.holding(self))
+            }
+            Err(error) => {
+                copy.put_back()?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Tries the files as they are, then without the engine's snapshots.
+fn check_generation(
+    live: &Path,
+    copy: &SafetyCopy,
+    keyring: &Keyring,
+    keys: &Arc<dyn KeyStore>,
+    clock: &Arc<dyn Clock>,
+    random: &Arc<dyn Random>,
+) -> Result<Checked, StoreError> {
+    let attempt = || {
+        let backend: Arc<dyn Backend> = Arc::new(SledBackend::open(live).map_err(not_opened)?);
+        let ground = Ground {
+            backend: Arc::clone(&backend),
+            keys: Arc::clone(keys),
+            clock: Arc::clone(clock),
+            random: Arc::clone(random),
+        };
+        open::check(ground, keyring).inspect_err(|_| {
+            let _closed = backend.close();
+        })
+    };
+    match attempt() {
+        Err(error) if error.is_damage() => {
+            copy.restore()?;
+            remove_half_written_snapshots(live).map_err(|error| StoreError::io(&error))?;
+            let had_any = set_snapshots_aside(live).map_err(|error| StoreError::io(&error))?;
+            if had_any {
+                attempt().map_err(|_| error)
+            } else {
+                Err(error)
+            }
+        }
+        done => done,
+    }
+}
+
+impl Drop for StoreDirectory {
+    fn drop(&mut self) {
+        let _unlocked = self.lock.unlock();
+    }
+}
+
+/// A copy of the engine's files from before it opened them: opening damaged files rewrites them.
+struct SafetyCopy {
+    live: PathBuf,
+    copy: Option<PathBuf>,
+}
+
+impl SafetyCopy {
+    fn make(live: &Path, is_needed: bool, keep_large: bool) -> Result<Self, StoreError> {
+        let copy = live.with_extension("keep");
+        if copy.exists() {
+            // An earlier open died half way: its copy is older than any rewriting.
+            return Ok(Self {
+                live: live.to_path_buf(),
+                copy: Some(copy),
+            });
+        }
+        if !is_needed || (!keep_large && directory_bytes(live) > COPY_BYTES_MAX) {
+            return Ok(Self {
+                live: live.to_path_buf(),
+                copy: None,
+            });
+        }
+        let unfinished = live.with_extension("keep-unfinished");
+        let copied = remove_if_there(&unfinished)
+            .and_then(|()| copy_generation(live, &unfinished))
+            .and_then(|()| fs::rename(&unfinished, &copy));
+        match copied {
+            Ok(()) => Ok(Self {
+                live: live.to_path_buf(),
+                copy: Some(copy),
+            }),
+            Err(error) => {
+                let _removed = remove_if_there(&unfinished);
+                Err(StoreError::io(&error))
+            }
+        }
+    }
+
+    /// Makes the live files what they were; the copy stays.
+    fn restore(&self) -> Result<(), StoreError> {
+        let Some(copy) = &self.copy else {
+            return Ok(());
+        };
+        remove_if_there(&self.live)
+            .and_then(|()| copy_generation(copy, &self.live))
+            .map_err(|error| StoreError::io(&error))
+    }
+
+    /// Makes the live files what they were, with the copy itself.
+    fn put_back(&self) -> Result<(), StoreError> {
+        let Some(copy) = &self.copy else {
+            return Ok(());
+        };
+        remove_if_there(&self.live)
+            .and_then(|()| fs::rename(copy, &self.live))
+            .map_err(|error| StoreError::io(&error))
+    }
+
+    fn discard(&self) -> Result<(), StoreError> {
+        let Some(copy) = &self.copy else {
+            return Ok(());
+        };
+        remove_if_there(copy).map_err(|error| StoreError::io(&error))
+    }
+}
+
+fn not_opened(error: BackendError) -> StoreError {
+    match error {
+        BackendError::Corrupt => StoreError::Damaged("the engine's data"),
+        other => other.into(),
+    }
+}
+
+fn build(
+    directory: &Path,
+    keyring: Keyring,
+    policy: &str,
+    clock: &Arc<dyn Clock>,
+    random: &Arc<dyn Random>,
+) -> Result<(), StoreError> {
+    make_directory(directory)?;
+    let _lock = take_lock(&directory.join("LOCK"), OpenMode::ReadWrite)?;
+    make_directory(&directory.join("keys"))?;
+    let live = directory.join(generation_name(FIRST_GENERATION));
+    make_directory(&live)?;
+    let keys: Arc<dyn KeyStore> = Arc::new(FileKeyStore::new(directory));
+    keyring::write(&*keys, &keyring)?;
+    let backend: Arc<dyn Backend> = Arc::new(SledBackend::open(&live).map_err(not_opened)?);
+    let ground = Ground {
+        backend,
+        keys,
+        clock: Arc::clone(clock),
+        random: Arc::clone(random),
+    };
+    open::create(&ground, keyring, policy, FIRST_GENERATION)?;
+    drop(ground);
+    sync_directory(&live)?;
+    sync_directory(directory)
+}
+
+/// Takes the lock without waiting, and notes who holds it.
+fn take_lock(path: &Path, mode: OpenMode) -> Result<File, StoreError> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path);
+    let mut lock = match (opened, mode) {
+        (Ok(lock), _) => lock,
+        (Err(_), OpenMode::ReadOnly) => File::open(path).map_err(|error| StoreError::io(&error))?,
+        (Err(error), OpenMode::ReadWrite) => return Err(StoreError::io(&error)),
+    };
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let _read = (&mut lock).take(32).read_to_string(&mut holder);
+            return Err(StoreError::Locked(holder.trim().parse().unwrap_or(0)));
+        }
+        Err(TryLockError::Error(error)) => return Err(StoreError::io(&error)),
+    }
+    let noted = set_private_mode(path)
+        .and_then(|()| lock.set_len(0))
+        .and_then(|()| lock.seek(SeekFrom::Start(0)))
+        .and_then(|_| lock.write_all(format!("{}\n", std::process::id()).as_bytes()));
+    match (noted, mode) {
+        (Err(error), OpenMode::ReadWrite) => Err(StoreError::io(&error)),
+        _ => Ok(lock),
+    }
+}
+
+fn generation_name(number: u32) -> String {
+    format!("gen-{number:06}")
+}
+
+fn is_occupied(path: &Path) -> bool {
+    match fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn temporary_sibling(path: &Path, random: &dyn Random) -> Result<PathBuf, StoreError> {
+    let name = path
+        .file_name()
+        .ok_or(StoreError::Io(std::io::ErrorKind::InvalidInput))?;
+    let mut suffix = [0; 8];
+    random.fill(&mut suffix)?;
+    let suffix = u64::from_be_bytes(suffix);
+    let name = format!(".{}.init-{suffix:016x}", name.to_string_lossy());
+    Ok(parent_of(path).join(name))
+}
+
+fn make_directory(path: &Path) -> Result<(), StoreError> {
+    fs::create_dir(path)
+        .and_then(|()| set_private_mode(path))
+        .map_err(|error| StoreError::io(&error))
+}
+
+fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| StoreError::io(&error))
+}
+
+fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn remove_aside_snapshots(live: &Path) -> Result<(), StoreError> {
+    let entries = fs::read_dir(live).map_err(|error| StoreError::io(&error))?;
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("aside-") {
+            fs::remove_file(entry.path()).map_err(|error| StoreError::io(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn directory_bytes(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|entry| entry.metadata().map_or(0, |data| data.len()))
+        .sum()
+}

@@ -1,0 +1,133 @@
+//! What the store remembers of directories that it has checked: name tag to record hash.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+
+use crate::record::{NameTag, NodeId, SetHash, TenantId};
+
+/// How many entries all indexes together may hold: about 32 MiB.
+const ENTRIES_MAX: usize = 500_000;
+
+/// How many directories are remembered at most, however small.
+const DIRECTORIES_MAX: NonZeroUsize = match NonZeroUsize::new(100_000) {
+    Some(most) => most,
+    None => NonZeroUsize::MIN,
+};
+
+/// The first 16 bytes of a record's keyed hash: enough to compare one record with.
+pub(super) type ShortMac = [u8; 16];
+
+/// The first half of a record's keyed hash.
+pub(super) fn short(mac: &[u8; 32]) -> ShortMac {
+    let (half, _) = mac.split_first_chunk::<16>().unwrap_or((&[0; 16], &[]));
+    *half
+}
+
+/// The records of one directory, valid for one set hash only.
+pub(super) struct DirectoryIndex {
+    set_hash: SetHash,
+    entries: HashMap<NameTag, ShortMac>,
+}
+
+/// One entry's change: its tag, and its record's hash from now on.
+pub(super) type EntryChange = (NameTag, Option<ShortMac>);
+
+/// The indexes of all tenants' directories, the least recently used dropped first.
+pub(super) struct Indexes {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    directories: LruCache<(TenantId, NodeId), Arc<Mutex<DirectoryIndex>>>,
+    entries: usize,
+}
+
+impl Indexes {
+    pub(super) fn new() -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                directories: LruCache::new(DIRECTORIES_MAX),
+                entries: 0,
+            }),
+        }
+    }
+
+    /// The hash that the record of `name` must have, if the directory is remembered at
+    /// `set_hash`: `Some(None)` says that there is no such record.
+    pub(super) fn expected(
+        &self,
+        directory: (TenantId, NodeId),
+        set_hash: &SetHash,
+        name: NameTag,
+    ) -> Option<Option<ShortMac>> {
+        let index = self.lock().directories.get(&directory).map(Arc::clone)?;
+        let index = index.lock().unwrap_or_else(PoisonError::into_inner);
+        (index.set_hash == *set_hash).then(|| index.entries.get(&name).copied())
+    }
+
+    /// Remembers a directory that was checked as a whole.
+    pub(super) fn insert(
+        &self,
+        directory: (TenantId, NodeId),
+        set_hash: SetHash,
+        entries: HashMap<NameTag, ShortMac>,
+    ) {
+        let added = entries.len();
+        let index = Arc::new(Mutex::new(DirectoryIndex { set_hash, entries }));
+        let mut inner = self.lock();
+        if let Some((_, old)) = inner.directories.push(directory, index) {
+            inner.entries = inner.entries.saturating_sub(size(&old));
+        }
+        inner.entries += added;
+        while inner.entries > ENTRIES_MAX && inner.directories.len() > 1 {
+            let Some((_, dropped)) = inner.directories.pop_lru() else {
+                break;
+            };
+            inner.entries = inner.entries.saturating_sub(size(&dropped));
+        }
+    }
+
+    /// Follows a commit that took a directory from one set hash to the next.
+    pub(super) fn follow(
+        &self,
+        directory: (TenantId, NodeId),
+        from: &SetHash,
+        to: SetHash,
+        changes: &[EntryChange],
+    ) {
+        let mut inner = self.lock();
+        let Some(index) = inner.directories.get(&directory).map(Arc::clone) else {
+            return;
+        };
+        let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
+        if index.set_hash != *from {
+            inner.entries = inner.entries.saturating_sub(index.entries.len());
+            inner.directories.pop(&directory);
+            return;
+        }
+        let before = index.entries.len();
+        for (name, mac) in changes {
+            match mac {
+                Some(mac) => index.entries.insert(*name, *mac),
+                None => index.entries.remove(name),
+            };
+        }
+        index.set_hash = to;
+        inner.entries = (inner.entries + index.entries.len()).saturating_sub(before);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn size(index: &Mutex<DirectoryIndex>) -> usize {
+    index
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entries
+        .len()
+}

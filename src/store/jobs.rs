@@ -1,0 +1,239 @@
+//! The reaper: removes, in small batches, what nothing refers to any more.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crate::backend::Batch;
+use crate::key::FileTag;
+use crate::record::{Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, RecordKey};
+
+use super::StoreError;
+use super::core::{Core, TopChange};
+use super::tenant::TenantCrypto;
+
+/// The most directory entries that one batch of the reaper removes.
+const ENTRIES_PER_BATCH: usize = 64;
+
+/// The most records that one batch of the reaper removes: no reader waits long for it.
+const OPERATIONS_PER_BATCH: usize = 256;
+
+/// How long the reaper waits before it tries a full disk again.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
+
+/// Works through the jobs until the store closes. Runs on a thread of its own.
+pub(super) fn reap(core: &Core) {
+    while let Some(id) = next_job(core) {
+        match core.step_job(id) {
+            Ok(()) => std::thread::yield_now(),
+            Err(StoreError::NoSpace) => wait_for_room(core),
+            // It stays in the store and is tried again when the store is next opened;
+            // writers and readers report what is wrong, `verify` names it.
+            Err(_) => {
+                core.jobs
+                    .waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .remove(&id);
+            }
+        }
+    }
+}
+
+/// A full disk may empty again; until then there is nothing to do.
+fn wait_for_room(core: &Core) {
+    let waiting = core
+        .jobs
+        .waiting
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if !core.jobs.closing.load(Ordering::Acquire) {
+        let _woken = core.jobs.changed.wait_timeout(waiting, ROOM_WAIT);
+    }
+}
+
+/// Waits for a job that may be worked on. `None`: the store closes.
+fn next_job(core: &Core) -> Option<JobId> {
+    let mut waiting = core
+        .jobs
+        .waiting
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if core.jobs.closing.load(Ordering::Acquire) {
+            return None;
+        }
+        let staging = core
+            .jobs
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let ready = waiting.keys().find(|id| !staging.contains(id)).copied();
+        drop(staging);
+        if ready.is_some() {
+            return ready;
+        }
+        waiting = core
+            .jobs
+            .changed
+            .wait(waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+impl Core {
+    /// Hands a job that a commit has stored to the reaper.
+    pub(super) fn start_job(&self, id: JobId, job: Job) {
+        self.jobs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id, job);
+        self.jobs.changed.notify_all();
+    }
+
+    /// Drops a job that a commit has removed.
+    pub(super) fn forget_job(&self, id: JobId) {
+        self.jobs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id);
+        self.jobs
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id);
+    }
+
+    /// Lets the reaper have jobs whose writes did not happen.
+    pub(super) fn release_staged(&self, ids: &[JobId]) {
+        let waiting = self
+            .jobs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut staging = self
+            .jobs
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for id in ids {
+            staging.remove(id);
+        }
+        drop(staging);
+        drop(waiting);
+        self.jobs.changed.notify_all();
+    }
+
+    /// How many jobs are not done yet.
+    pub(super) fn pending_jobs(&self) -> usize {
+        self.jobs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+
+    /// Does one batch of a job's work.
+    fn step_job(&self, id: JobId) -> Result<(), StoreError> {
+        let job = self
+            .jobs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&id)
+            .cloned();
+        let Some(job) = job else { return Ok(()) };
+        let tenant = self.tenant_by_tag(job.tenant);
+        let key = RecordKey::Job(id);
+        // A job may have been noted for a write that failed before anything was stored.
+        let Some(sealed) = self.backend.get(&key.to_bytes())? else {
+            self.forget_job(id);
+            return Ok(());
+        };
+        let tenant = tenant?;
+        let _lock = tenant.lock();
+        let mut batch = Batch::default();
+        let next = match tenant.live() {
+            Some(live) => self.plan_step(&live.crypto, job, &mut batch)?,
+            None => self.plan_orphan(job.tenant)?,
+        };
+        let new = match &next {
+            Some(job) => Some(self.seal_top(&key, &job.encode())?),
+            None => None,
+        };
+        let old = Some(self.top_mac(&key, &sealed));
+        self.commit(batch, vec![TopChange { key, old, new }])?;
+        match next {
+            Some(job) => self.start_job(id, job),
+            None => self.forget_job(id),
+        }
+        Ok(())
+    }
+
+    /// A tenant without a head has nothing that a job could remove.
+    fn plan_orphan(&self, _tenant: FileTag) -> Result<Option<Job>, StoreError> {
+        Ok(None)
+    }
+
+    /// Fills a batch with deletes. Returns what remains of the job.
+    fn plan_step(
+        &self,
+        crypto: &Arc<TenantCrypto>,
+        mut job: Job,
+        batch: &mut Batch,
+    ) -> Result<Option<Job>, StoreError> {
+        if let Some((content, left)) = job.content {
+            let count = left.min(u32::try_from(OPERATIONS_PER_BATCH).unwrap_or(u32::MAX));
+            let from = left - count;
+            for number in from..left {
+                batch
+                    .deletes
+                    .push(RecordKey::Chunk(crypto.id, content, number).to_bytes());
+            }
+            job.content = (from > 0).then_some((content, from));
+            return Ok((job.content.is_some() || !job.directories.is_empty()).then_some(job));
+        }
+        let Some(directory) = job.directories.last().copied() else {
+            return Ok(None);
+        };
+        let prefix = RecordKey::dirents_of(crypto.id, directory);
+        let page = self.backend.scan(&prefix, None, ENTRIES_PER_BATCH)?;
+        let is_last_page = page.len() < ENTRIES_PER_BATCH;
+        for (key, value) in page {
+            // What cannot be opened is removed all the same: it is trash.
+            let entry = crypto.open_entry(&key, &value).ok();
+            batch.deletes.push(key);
+            match entry {
+                Some(Dirent {
+                    body: DirentBody::File(meta),
+                    ..
+                }) => {
+                    let chunks = meta.chunks();
+                    if batch.operations() + chunks as usize > OPERATIONS_PER_BATCH {
+                        job.content = Some((meta.content, chunks));
+                        return Ok(Some(job));
+                    }
+                    for number in 0..chunks {
+                        let chunk = RecordKey::Chunk(crypto.id, meta.content, number);
+                        batch.deletes.push(chunk.to_bytes());
+                    }
+                }
+                Some(Dirent {
+                    body: DirentBody::Directory { summary, .. },
+                    node,
+                    ..
+                }) if summary.entries > 0 && job.directories.len() < JOB_DIRECTORIES_MAX => {
+                    job.directories.push(node);
+                    return Ok(Some(job));
+                }
+                _ => {}
+            }
+        }
+        if is_last_page {
+            job.directories.pop();
+        }
+        Ok((!job.directories.is_empty()).then_some(job))
+    }
+}

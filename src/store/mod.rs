@@ -1,0 +1,225 @@
+//! The store: tenants' trees in sealed records, one batch a change, every answer checked.
+//!
+//! Down: [`Core::write`] plans a change on checked records and [`Core::commit`] applies it,
+//! the new head and the new root as one batch; [`Durability`] acknowledges it once it and
+//! STATE are synced. Up: [`Reader`] follows the summaries from the head and refuses
+//! whatever does not fit.
+//!
+//! [`Core::write`]: core::Core
+//! [`Core::commit`]: core::Core
+//! [`Durability`]: durability::Durability
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+use crate::backend::BackendStats;
+use crate::path::TenantName;
+
+mod change;
+mod content;
+mod core;
+mod directory;
+mod durability;
+mod error;
+mod index;
+mod jobs;
+mod keyring;
+mod open;
+mod reader;
+mod state;
+mod tenant;
+mod verify;
+
+pub(crate) use change::{Change, NewFile};
+pub(crate) use directory::StoreDirectory;
+pub use error::{Abort, StoreError};
+pub(crate) use open::{Ground, check, create, start};
+pub(crate) use reader::{Directory, Reader, Walk};
+pub(crate) use tenant::Tenant;
+pub use verify::{Depth, Problem, VerifyReport};
+
+use self::core::Core;
+
+/// Whether a store may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OpenMode {
+    /// Reads and writes.
+    #[default]
+    ReadWrite,
+    /// Reads only: no record is written, nothing is repaired.
+    ReadOnly,
+}
+
+/// Totals over a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreStats {
+    /// Every tenant's totals, by name.
+    pub tenants: Vec<TenantStats>,
+    /// How many commits were made so far.
+    pub commits: u64,
+    /// Removals that are not finished yet.
+    pub pending_removals: u64,
+    /// The engine's figures.
+    pub backend: BackendStats,
+    /// How often STATE was written since the store was opened.
+    pub state_writes: u64,
+}
+
+/// Totals over one tenant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TenantStats {
+    /// Its name.
+    pub name: String,
+    /// Files.
+    pub files: u64,
+    /// Bytes of their contents.
+    pub bytes: u64,
+    /// When it was created, in milliseconds since the Unix epoch.
+    pub created: u64,
+}
+
+/// An open store, shared by any number of threads.
+pub(crate) struct Store {
+    core: Arc<Core>,
+    policy: RwLock<Arc<str>>,
+    reaper: Mutex<Option<JoinHandle<()>>>,
+    /// Keeps the directory locked for as long as the store is open.
+    directory: Option<StoreDirectory>,
+}
+
+impl Store {
+    /// Ties a directory's lock to this store.
+    fn holding(mut self, directory: StoreDirectory) -> Self {
+        self.directory = Some(directory);
+        self
+    }
+
+    fn start(core: Arc<Core>, policy: String) -> Result<Self, StoreError> {
+        let mut reaper = None;
+        if core.mode == OpenMode::ReadWrite {
+            let core = Arc::clone(&core);
+            let thread = std::thread::Builder::new()
+                .name("strongroom-reaper".to_owned())
+                .spawn(move || jobs::reap(&core))
+                .map_err(|error| StoreError::io(&error))?;
+            reaper = Some(thread);
+        }
+        Ok(Self {
+            core,
+            policy: RwLock::new(policy.into()),
+            reaper: Mutex::new(reaper),
+            directory: None,
+        })
+    }
+
+    /// The shared handle of a tenant. Opening one creates nothing.
+    pub(crate) fn tenant(&self, name: &TenantName) -> Result<Arc<Tenant>, StoreError> {
+        self.core.tenant(name)
+    }
+
+    /// Reads at the tenant's newest state; what it saw is durable when this returns.
+    pub(crate) fn read<T, R>(
+        &self,
+        tenant: &Tenant,
+        read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.core.read(tenant, read)
+    }
+
+    /// Plans a change and commits it; durable when this returns. Nothing is written when
+    /// the plan refuses.
+    pub(crate) fn write<T, R>(
+        &self,
+        tenant: &Tenant,
+        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.core.write(tenant, plan)
+    }
+
+    /// The text of the store's policy.
+    pub(crate) fn policy(&self) -> Arc<str> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The wall-clock time now.
+    pub(crate) fn now(&self) -> crate::clock::UnixMillis {
+        self.core.clock.now()
+    }
+
+    /// Replaces the store's policy.
+    pub(crate) fn set_policy(&self, text: &str) -> Result<(), StoreError> {
+        self.core.put_policy(text)?;
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = text.into();
+        Ok(())
+    }
+
+    /// The engine's files' size, for `store_max_bytes`.
+    pub(crate) fn disk_bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.core.backend.stats()?.disk_bytes)
+    }
+
+    /// Totals over the store and each tenant, sorted by name.
+    pub(crate) fn stats(&self) -> Result<StoreStats, StoreError> {
+        let mut tenants = Vec::new();
+        for tag in self.core.known_heads() {
+            let tenant = self.core.tenant_by_tag(tag)?;
+            let Some(live) = tenant.live() else { continue };
+            tenants.push(TenantStats {
+                name: tenant.name.as_str().to_owned(),
+                files: live.head.root.below.files,
+                bytes: live.head.root.below.bytes,
+                created: live.head.created,
+            });
+        }
+        tenants.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(StoreStats {
+            tenants,
+            commits: self.core.root().seq,
+            pending_removals: self.core.pending_jobs() as u64,
+            backend: self.core.backend.stats()?,
+            state_writes: self.core.state_writes(),
+        })
+    }
+
+    /// Checks everything that is stored and names what is damaged.
+    pub(crate) fn verify(&self, depth: Depth) -> Result<VerifyReport, StoreError> {
+        verify::verify(&self.core, depth)
+    }
+
+    /// Ends the reaper, makes everything durable and marks the store as closed in order.
+    pub(crate) fn close(&self) -> Result<(), StoreError> {
+        self.core.check_process()?;
+        self.core.jobs.closing.store(true, Ordering::Release);
+        // Under the lock, so that the reaper cannot miss it between its check and its wait.
+        drop(
+            self.core
+                .jobs
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        self.core.jobs.changed.notify_all();
+        let reaper = self
+            .reaper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(reaper) = reaper {
+            let _ended = reaper.join();
+            return self.core.close();
+        }
+        match self.core.mode {
+            OpenMode::ReadWrite => Ok(()),
+            OpenMode::ReadOnly => self.core.close(),
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _closed = self.close();
+    }
+}

@@ -1,0 +1,334 @@
+//! Creates a store on an empty backend, and opens one: every check before the first answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use crate::backend::{Backend, Batch, Item, KeyStore};
+use crate::clock::Clock;
+use crate::key::aead::Cipher;
+use crate::key::mac::MacKey;
+use crate::key::{FileTag, Keyring, Random};
+use crate::record::{Job, JobId, RecordKey, Root, SetHash};
+use crate::seal::{self, Place};
+
+use super::core::{Core, CoreParts, StoreCrypto, Top, TopChange, digest};
+use super::index::{ShortMac, short};
+use super::reader::SCAN_RECORDS;
+use super::state::{self, State};
+use super::{OpenMode, Store, StoreError};
+
+/// Bytes of policy text in one record.
+const POLICY_PART_BYTES: usize = 5_632;
+
+/// The most bytes that a policy may take in the store.
+const POLICY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
+/// What a store runs on.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) keys: Arc<dyn KeyStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+}
+
+/// Writes the first root and the policy of a new store.
+pub(crate) fn create(
+    ground: &Ground,
+    keyring: Keyring,
+    policy: &str,
+    generation: u32,
+) -> Result<(), StoreError> {
+    let crypto = crypto(&keyring);
+    let root = Root {
+        seq: 0,
+        era: 0,
+        records: 0,
+        set_hash: SetHash::default(),
+        keyring_counter: keyring.counter(),
+        trusted_time: ground.clock.now(),
+    };
+    let key = RecordKey::Root.to_bytes();
+    let place = Place {
+        store: crypto.id,
+        epoch: 0,
+        key: &key,
+    };
+    let sealed = seal::seal_record(&place, &crypto.top, &*ground.random, &root.encode())?;
+    let first = State {
+        counter: 1,
+        generation,
+        seq: 0,
+        root_digest: digest(&sealed),
+        clean: false,
+    };
+    let batch = Batch {
+        expect: vec![(key.clone(), None)],
+        puts: vec![(key, sealed.clone())],
+        deletes: Vec::new(),
+    };
+    let applied = ground.backend.apply(batch)?;
+    ground.backend.wait_durable(applied)?;
+    state::write(&*ground.keys, crypto.id, &crypto.state, &first)?;
+    let core = Core::new(CoreParts {
+        backend: Arc::clone(&ground.backend),
+        keys: Arc::clone(&ground.keys),
+        clock: Arc::clone(&ground.clock),
+        random: Arc::clone(&ground.random),
+        crypto,
+        keyring,
+        mode: OpenMode::ReadWrite,
+        heads: HashMap::new(),
+        jobs: HashMap::new(),
+        top: Top { root, sealed },
+        state: first,
+    });
+    core.put_policy(policy)?;
+    core.close()
+}
+
+/// A store that passed every check of its opening, with nothing written yet.
+pub(crate) struct Checked {
+    ground: Ground,
+    crypto: StoreCrypto,
+    state: State,
+    top: Top,
+    listed: Listed,
+}
+
+/// Holds the backend's data against STATE and the keyring.
+pub(crate) fn check(ground: Ground, keyring: &Keyring) -> Result<Checked, StoreError> {
+    let crypto = crypto(keyring);
+    let state = state::read(&*ground.keys, crypto.id, &crypto.state)?;
+    let top = open_root(&*ground.backend, &crypto, &state)?;
+    if keyring.counter() < top.root.keyring_counter {
+        return Err(StoreError::KeyringOlder);
+    }
+    let listed = open_listed(&*ground.backend, &crypto, &top.root)?;
+    Ok(Checked {
+        ground,
+        crypto,
+        state,
+        top,
+        listed,
+    })
+}
+
+/// Starts a store that passed its checks.
+pub(crate) fn start(
+    checked: Checked,
+    keyring: Keyring,
+    mode: OpenMode,
+) -> Result<Store, StoreError> {
+    let Checked {
+        ground,
+        crypto,
+        state,
+        top,
+        listed,
+    } = checked;
+    if mode == OpenMode::ReadWrite {
+        remove_uncommitted_keys(&*ground.keys, &listed.heads)?;
+    }
+    let core = Arc::new(Core::new(CoreParts {
+        backend: ground.backend,
+        keys: ground.keys,
+        clock: ground.clock,
+        random: ground.random,
+        crypto,
+        keyring,
+        mode,
+        heads: listed.heads,
+        jobs: listed.jobs,
+        top,
+        state,
+    }));
+    Store::start(core, listed.policy)
+}
+
+/// The generation that STATE names, read before any backend is open.
+pub(crate) fn generation(
+    keys: &dyn KeyStore,
+    keyring: &Keyring,
+) -> Result<(u32, bool), StoreError> {
+    let crypto = crypto(keyring);
+    let state = state::read(keys, crypto.id, &crypto.state)?;
+    Ok((state.generation, state.clean))
+}
+
+fn crypto(keyring: &Keyring) -> StoreCrypto {
+    let keys = keyring.store_keys();
+    StoreCrypto {
+        id: keyring.store_id(),
+        top: Cipher::new(&keys.root),
+        policy: Cipher::new(&keys.policy),
+        inventory: MacKey::new(&keys.root.derive("strongroom/v1/store-inventory")),
+        state: MacKey::new(&keys.state),
+        tag: MacKey::new(&keys.tag.derive("strongroom/v1/file-tag")),
+        tenant: keys.tenant.derive("strongroom/v1/tenant-keys"),
+    }
+}
+
+/// The root record, held against STATE: neither older nor another one of the same age.
+fn open_root(
+    backend: &dyn Backend,
+    crypto: &StoreCrypto,
+    state: &State,
+) -> Result<Top, StoreError> {
+    let key = RecordKey::Root.to_bytes();
+    let Some(sealed) = backend.get(&key)? else {
+        return Err(StoreError::RolledBack);
+    };
+    let place = Place {
+        store: crypto.id,
+        epoch: 0,
+        key: &key,
+    };
+    let plain = seal::open_record(&place, &crypto.top, &sealed)
+        .map_err(|_| StoreError::Damaged("the root record"))?;
+    let root = Root::decode(&plain)?;
+    if root.seq < state.seq {
+        return Err(StoreError::RolledBack);
+    }
+    if root.seq == state.seq && digest(&sealed) != state.root_digest {
+        return Err(StoreError::Damaged("the root record"));
+    }
+    Ok(Top { root, sealed })
+}
+
+/// The records that the root counts.
+struct Listed {
+    heads: HashMap<FileTag, ShortMac>,
+    jobs: HashMap<JobId, Job>,
+    policy: String,
+}
+
+fn open_listed(
+    backend: &dyn Backend,
+    crypto: &StoreCrypto,
+    root: &Root,
+) -> Result<Listed, StoreError> {
+    let mut listed = Listed {
+        heads: HashMap::new(),
+        jobs: HashMap::new(),
+        policy: String::new(),
+    };
+    let mut policy = Vec::new();
+    let mut set_hash = SetHash::default();
+    let mut records = 0;
+    for prefix in [RecordKey::heads(), RecordKey::policies(), RecordKey::jobs()] {
+        scan_all(backend, &prefix, |bytes, value| {
+            let mac = seal::record_mac(&crypto.inventory, bytes, value);
+            set_hash.add(&mac);
+            records += 1;
+            let place = Place {
+                store: crypto.id,
+                epoch: 0,
+                key: bytes,
+            };
+            match RecordKey::from_bytes(bytes) {
+                Some(RecordKey::Head(tag)) => {
+                    listed.heads.insert(tag, short(&mac));
+                }
+                Some(RecordKey::Policy(_)) => {
+                    let part = seal::open_record(&place, &crypto.policy, value)
+                        .map_err(|_| StoreError::Damaged("the policy"))?;
+                    policy.extend_from_slice(&part);
+                }
+                Some(RecordKey::Job(id)) => {
+                    let job = seal::open_record(&place, &crypto.top, value)
+                        .map_err(|_| StoreError::Damaged("the list of unfinished work"))?;
+                    listed.jobs.insert(id, Job::decode(&job)?);
+                }
+                _ => return Err(StoreError::Damaged("the list of tenants")),
+            }
+            Ok(())
+        })?;
+    }
+    if records != root.records || set_hash != root.set_hash {
+        return Err(StoreError::Damaged("the list of tenants"));
+    }
+    listed.policy = String::from_utf8(policy).map_err(|_| StoreError::Damaged("the policy"))?;
+    Ok(listed)
+}
+
+/// Hands every record under a prefix to `each`, in key order.
+pub(super) fn scan_all(
+    backend: &dyn Backend,
+    prefix: &[u8],
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = backend.scan(prefix, after.as_deref(), SCAN_RECORDS)?;
+        let is_last = page.len() < SCAN_RECORDS;
+        for (key, value) in page {
+            if after.as_ref().is_some_and(|after| *after >= key) {
+                return Err(StoreError::Damaged("the engine's order of records"));
+            }
+            each(&key, &value)?;
+            after = Some(key);
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// A key file without a head belongs to a tenant whose first write never committed.
+fn remove_uncommitted_keys(
+    keys: &dyn KeyStore,
+    heads: &HashMap<FileTag, ShortMac>,
+) -> Result<(), StoreError> {
+    for tag in keys.tenants()? {
+        if !heads.contains_key(&FileTag(tag)) {
+            keys.destroy(Item::Tenant(tag))?;
+        }
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Replaces the store's policy. Durable when it returns.
+    pub(super) fn put_policy(&self, policy: &str) -> Result<(), StoreError> {
+        if policy.len() > POLICY_BYTES_MAX {
+            return Err(StoreError::Limit("the policy is over 4 MiB"));
+        }
+        let mut old = HashMap::new();
+        scan_all(&*self.backend, &RecordKey::policies(), |key, value| {
+            old.insert(
+                key.to_vec(),
+                seal::record_mac(&self.crypto.inventory, key, value),
+            );
+            Ok(())
+        })?;
+        let mut changes = Vec::new();
+        for (number, part) in policy.as_bytes().chunks(POLICY_PART_BYTES).enumerate() {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let key = RecordKey::Policy(number);
+            let new = Some(self.seal_top(&key, part)?);
+            changes.push(TopChange {
+                key,
+                old: old.remove(&key.to_bytes()),
+                new,
+            });
+        }
+        for (key, mac) in old {
+            if let Some(key) = RecordKey::from_bytes(&key) {
+                changes.push(TopChange {
+                    key,
+                    old: Some(mac),
+                    new: None,
+                });
+            }
+        }
+        let seq = self.commit(Batch::default(), changes)?;
+        self.wait_durable(seq)
+    }
+
+    /// The name of every tenant, for `tenant list` and `stats`.
+    pub(super) fn known_heads(&self) -> Vec<FileTag> {
+        let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
+        heads.keys().copied().collect()
+    }
+}

@@ -1,0 +1,327 @@
+//! Reads a tenant's tree at one head, and checks every answer against the summary above it.
+//!
+//! A reader takes no lock. A record that does not fit may be damage, or a write that
+//! happened meanwhile; [`Core::read`] tells them apart.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::path::MemoryPath;
+use crate::record::{
+    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NodeId, RecordKey, SetHash, Summary,
+    padded_content_bytes,
+};
+use crate::seal;
+
+use super::core::Core;
+use super::index::{ShortMac, short};
+use super::tenant::{Live, Tenant};
+use super::{Abort, StoreError};
+
+/// How often a read is tried without the tenant's lock.
+const TRIES_WITHOUT_LOCK: u32 = 3;
+
+/// Records that one scan step asks for.
+pub(super) const SCAN_RECORDS: usize = 1_000;
+
+/// A tenant's tree at one head.
+pub(crate) struct Reader<'a> {
+    pub(super) core: &'a Core,
+    pub(super) live: Option<Arc<Live>>,
+}
+
+/// A directory, as its parent knows it.
+#[derive(Clone, Copy)]
+pub(crate) struct Directory {
+    pub(crate) id: NodeId,
+    pub(crate) summary: Summary,
+}
+
+impl Directory {
+    /// The directory that an entry is, if it is one.
+    pub(crate) fn of(entry: &Dirent) -> Option<Self> {
+        match &entry.body {
+            DirentBody::Directory { summary, .. } => Some(Self {
+                id: entry.node,
+                summary: *summary,
+            }),
+            DirentBody::File(_) => None,
+        }
+    }
+}
+
+/// What lies along a path.
+pub(crate) struct Walk {
+    /// The entries from the root on, as far as they exist.
+    pub(crate) entries: Vec<Dirent>,
+    /// How many components the path has.
+    depth: usize,
+}
+
+impl Walk {
+    /// The entry that the whole path names (`None` also for the root, which has no entry).
+    pub(crate) fn target(&self) -> Option<&Dirent> {
+        if self.entries.len() == self.depth {
+            self.entries.last()
+        } else {
+            None
+        }
+    }
+
+    /// How many components lead to a file that stands in the way of the rest of the path.
+    pub(crate) fn blocked_at(&self) -> Option<usize> {
+        let last = self.entries.last()?;
+        let is_file = matches!(last.body, DirentBody::File(_));
+        (is_file && self.entries.len() < self.depth).then_some(self.entries.len())
+    }
+}
+
+/// A record of a directory, with the hash under which the directory counts it.
+pub(super) struct Checked {
+    pub(super) entry: Dirent,
+    pub(super) mac: [u8; 32],
+}
+
+impl Reader<'_> {
+    /// The tenant's `/memories`; empty for a tenant that does not exist yet.
+    pub(crate) fn root(&self) -> Directory {
+        let summary = self
+            .live
+            .as_ref()
+            .map_or(Summary::EMPTY, |live| live.head.root);
+        Directory {
+            id: NodeId::ROOT,
+            summary,
+        }
+    }
+
+    /// Follows a path from the root as far as it exists.
+    pub(crate) fn walk(&self, path: &MemoryPath) -> Result<Walk, StoreError> {
+        let mut walk = Walk {
+            entries: Vec::new(),
+            depth: path.depth(),
+        };
+        let mut directory = self.root();
+        for name in path.components() {
+            let Some(found) = self.lookup(&directory, name)? else {
+                break;
+            };
+            let next = Directory::of(&found.entry);
+            walk.entries.push(found.entry);
+            match next {
+                Some(next) => directory = next,
+                None => break,
+            }
+        }
+        Ok(walk)
+    }
+
+    /// One entry of a directory.
+    pub(super) fn lookup(
+        &self,
+        directory: &Directory,
+        name: &str,
+    ) -> Result<Option<Checked>, StoreError> {
+        let Some(live) = &self.live else {
+            return Ok(None);
+        };
+        if directory.summary.entries == 0 {
+            return Ok(None);
+        }
+        let crypto = &live.crypto;
+        let tag = crypto.name_tag(directory.id, name);
+        let at = (crypto.id, directory.id);
+        let set_hash = &directory.summary.set_hash;
+        let expected = match self.core.indexes.expected(at, set_hash, tag) {
+            Some(expected) => expected,
+            None => self
+                .check_directory(directory, |_, _| Ok(()))?
+                .get(&tag)
+                .copied(),
+        };
+        let key = RecordKey::Dirent(crypto.id, directory.id, tag).to_bytes();
+        let value = self.core.backend.get(&key)?;
+        let (expected, value) = match (expected, value) {
+            (None, None) => return Ok(None),
+            (Some(expected), Some(value)) => (expected, value),
+            _ => return Err(StoreError::Damaged("a directory")),
+        };
+        let mac = seal::record_mac(&crypto.inventory, &key, &value);
+        if short(&mac) != expected {
+            return Err(StoreError::Damaged("a directory"));
+        }
+        let entry = crypto.open_entry(&key, &value)?;
+        if entry.name != name || entry.directory != directory.id {
+            return Err(StoreError::Damaged("a directory"));
+        }
+        Ok(Some(Checked { entry, mac }))
+    }
+
+    /// All entries of a directory, in byte order of their names.
+    pub(crate) fn children(&self, directory: &Directory) -> Result<Vec<Dirent>, StoreError> {
+        let Some(live) = &self.live else {
+            return Ok(Vec::new());
+        };
+        let mut entries = Vec::new();
+        self.check_directory(directory, |key, value| {
+            let entry = live.crypto.open_entry(key, value)?;
+            if entry.directory != directory.id {
+                return Err(StoreError::Damaged("a directory"));
+            }
+            entries.push(entry);
+            Ok(())
+        })?;
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// A file's content, checked to its last byte of padding.
+    pub(crate) fn content(&self, file: &FileMeta) -> Result<Zeroizing<Vec<u8>>, StoreError> {
+        let damaged = StoreError::Damaged("a file's content");
+        let Some(live) = &self.live else {
+            return Err(damaged);
+        };
+        let padded_bytes = usize::try_from(padded_content_bytes(file.bytes))
+            .map_err(|_| StoreError::Damaged("a file's content"))?;
+        let mut content = Zeroizing::new(Vec::with_capacity(padded_bytes));
+        for number in 0..file.chunks() {
+            let key = RecordKey::Chunk(live.crypto.id, file.content, number).to_bytes();
+            let Some(value) = self.core.backend.get(&key)? else {
+                return Err(damaged);
+            };
+            let chunk = live.crypto.open_chunk(&key, &value)?;
+            let expected = CHUNK_BYTES.min(padded_bytes.saturating_sub(content.len()));
+            if chunk.len() != expected {
+                return Err(damaged);
+            }
+            content.extend_from_slice(&chunk);
+        }
+        let bytes = usize::try_from(file.bytes).unwrap_or(usize::MAX);
+        let is_padded = content
+            .get(bytes..)
+            .is_some_and(|padding| padding.iter().all(|byte| *byte == 0));
+        if content.len() != padded_bytes || !is_padded {
+            return Err(damaged);
+        }
+        content.truncate(bytes);
+        Ok(content)
+    }
+
+    /// Reads every record of a directory, hands each to `each`, and checks that together
+    /// they are what the summary says. Remembers their hashes.
+    fn check_directory(
+        &self,
+        directory: &Directory,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+    ) -> Result<HashMap<crate::record::NameTag, ShortMac>, StoreError> {
+        let damaged = || StoreError::Damaged("a directory");
+        let Some(live) = &self.live else {
+            return Ok(HashMap::new());
+        };
+        let crypto = &live.crypto;
+        let prefix = RecordKey::dirents_of(crypto.id, directory.id);
+        let mut set_hash = SetHash::default();
+        let mut records: HashMap<crate::record::NameTag, ShortMac> = HashMap::new();
+        let mut count: u64 = 0;
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let page = self
+                .core
+                .backend
+                .scan(&prefix, after.as_deref(), SCAN_RECORDS)?;
+            let page_len = page.len();
+            for (key, value) in page {
+                if after.as_ref().is_some_and(|after| *after >= key) {
+                    return Err(damaged());
+                }
+                let Some(RecordKey::Dirent(_, _, tag)) = RecordKey::from_bytes(&key) else {
+                    return Err(damaged());
+                };
+                let mac = seal::record_mac(&crypto.inventory, &key, &value);
+                set_hash.add(&mac);
+                count += 1;
+                if count > directory.summary.entries {
+                    return Err(damaged());
+                }
+                records.insert(tag, short(&mac));
+                each(&key, &value)?;
+                after = Some(key);
+            }
+            if page_len < SCAN_RECORDS {
+                break;
+            }
+        }
+        if count != directory.summary.entries || set_hash != directory.summary.set_hash {
+            return Err(damaged());
+        }
+        self.core
+            .indexes
+            .insert((crypto.id, directory.id), set_hash, records.clone());
+        Ok(records)
+    }
+}
+
+impl Core {
+    /// Runs `read` on the tenant's newest tree, and returns once all that it saw is durable.
+    ///
+    /// A check that fails counts as damage only if no write can be the reason: it is
+    /// tried again a few times, the last time under the tenant's lock.
+    pub(super) fn read<T, R>(
+        &self,
+        tenant: &Tenant,
+        read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.check_process()?;
+        for _ in 0..TRIES_WITHOUT_LOCK {
+            let live = tenant.live();
+            let before = live.as_ref().map(|live| live.seq);
+            match self.read_at(tenant, live, &read) {
+                Err(Abort::Failed(StoreError::Damaged(_)))
+                    if tenant.live().map(|live| live.seq) != before => {}
+                Err(Abort::Failed(StoreError::Damaged(_))) => break,
+                done => return done,
+            }
+        }
+        let lock = tenant.lock();
+        let done = self.read_at(tenant, tenant.live(), &read);
+        drop(lock);
+        match done {
+            Err(Abort::Failed(error)) if error.is_damage() => {
+                // After a failed write, what is stored may rightly differ from what is in memory.
+                if self.is_failed() {
+                    return Err(StoreError::OutcomeUnknown.into());
+                }
+                self.note_damage();
+                Err(Abort::Failed(error))
+            }
+            done => done,
+        }
+    }
+
+    fn read_at<T, R>(
+        &self,
+        tenant: &Tenant,
+        live: Option<Arc<Live>>,
+        read: &impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        let seq = live.as_ref().map_or(0, |live| live.seq);
+        self.check_head(tenant, live.as_deref())?;
+        let result = read(&Reader { core: self, live });
+        if !matches!(result, Err(Abort::Failed(_))) {
+            self.wait_durable(seq)?;
+        }
+        result
+    }
+
+    /// The stored head must be the one that this process holds.
+    fn check_head(&self, tenant: &Tenant, live: Option<&Live>) -> Result<(), StoreError> {
+        let stored = self.backend.get(&RecordKey::Head(tenant.tag).to_bytes())?;
+        if stored.as_deref() == live.map(|live| live.sealed.as_slice()) {
+            Ok(())
+        } else {
+            Err(StoreError::Damaged("a tenant's head"))
+        }
+    }
+}

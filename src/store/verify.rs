@@ -1,0 +1,317 @@
+//! Checks everything that is stored: the tree, every content, and that nothing else lies there.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::key::FileTag;
+use crate::record::{ContentId, DirentBody, Job, NodeId, RecordKey, TenantId};
+
+use super::StoreError;
+use super::core::Core;
+use super::open::scan_all;
+use super::reader::{Directory, Reader};
+use super::tenant::{Live, Tenant};
+
+/// How much `verify` reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Depth {
+    /// Everything, contents included.
+    #[default]
+    Full,
+    /// The tree without contents.
+    Quick,
+}
+
+/// What `verify` found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Tenants looked at.
+    pub tenants: u64,
+    /// Directories checked, each tenant's root included.
+    pub directories: u64,
+    /// Files checked.
+    pub files: u64,
+    /// Bytes of content read.
+    pub bytes: u64,
+    /// What is damaged; empty when all is well.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// Whose it is, where that is known.
+    pub tenant: Option<String>,
+    /// The path of the file or directory, where that is known.
+    pub path: Option<String>,
+    /// What is wrong.
+    pub what: String,
+}
+
+pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreError> {
+    core.check_process()?;
+    let mut report = VerifyReport::default();
+    check_root(core, &mut report);
+    let mut known = HashSet::new();
+    for tag in core.all_tenants()? {
+        report.tenants += 1;
+        match core.tenant_by_tag(tag) {
+            Ok(tenant) => {
+                if let Some(id) = verify_tenant(core, &tenant, depth, &mut report) {
+                    known.insert(id);
+                }
+            }
+            Err(error) => {
+                // The head still tells the id, so that its records do not count as strays.
+                known.extend(tenant_id_of(core, tag));
+                report.problem(None, None, &error);
+            }
+        }
+    }
+    find_strange_tenants(core, &known, &mut report)?;
+    if !report.problems.is_empty() {
+        core.note_damage();
+    }
+    Ok(report)
+}
+
+impl VerifyReport {
+    fn problem(&mut self, tenant: Option<&Tenant>, path: Option<&str>, error: &StoreError) {
+        self.push(tenant, path, &error.to_string());
+    }
+
+    fn push(&mut self, tenant: Option<&Tenant>, path: Option<&str>, what: &str) {
+        self.problems.push(Problem {
+            tenant: tenant.map(|tenant| tenant.name.as_str().to_owned()),
+            path: path.map(str::to_owned),
+            what: what.to_owned(),
+        });
+    }
+}
+
+/// The stored root must be the one that this process holds.
+fn check_root(core: &Core, report: &mut VerifyReport) {
+    let top = core.lock_top();
+    match core.backend.get(&RecordKey::Root.to_bytes()) {
+        Ok(Some(stored)) if stored == top.sealed => {}
+        Ok(_) => report.push(None, None, "the root record is not the one last written"),
+        Err(error) => report.problem(None, None, &error.into()),
+    }
+}
+
+fn tenant_id_of(core: &Core, tag: FileTag) -> Option<TenantId> {
+    let sealed = core.backend.get(&RecordKey::Head(tag).to_bytes()).ok()??;
+    Some(core.open_head(tag, &sealed).ok()?.tenant)
+}
+
+/// What a tenant's tree reaches.
+#[derive(Default)]
+struct Reached {
+    directories: HashSet<NodeId>,
+    contents: HashSet<ContentId>,
+}
+
+/// Checks one tenant under its lock, so that no write changes what is being compared.
+fn verify_tenant(
+    core: &Core,
+    tenant: &Tenant,
+    depth: Depth,
+    report: &mut VerifyReport,
+) -> Option<TenantId> {
+    let _lock = tenant.lock();
+    let live = tenant.live()?;
+    let id = live.crypto.id;
+    let head = core.backend.get(&RecordKey::Head(tenant.tag).to_bytes());
+    if !matches!(head, Ok(Some(stored)) if stored == live.sealed) {
+        report.push(
+            Some(tenant),
+            None,
+            "the tenant's head is not the one last written",
+        );
+    }
+    let reader = Reader {
+        core,
+        live: Some(Arc::clone(&live)),
+    };
+    let mut walk = TreeWalk {
+        reader: &reader,
+        tenant,
+        depth,
+        report,
+        reached: Reached::default(),
+    };
+    let is_whole = walk.directory(&reader.root(), "/memories");
+    let mut reached = walk.reached;
+    // Below a damaged directory nothing can be told from a stray record.
+    if depth == Depth::Full && is_whole {
+        reach_trash(core, tenant, &live, &mut reached);
+        find_strays(core, tenant, id, &reached, report);
+    }
+    Some(id)
+}
+
+struct TreeWalk<'a> {
+    reader: &'a Reader<'a>,
+    tenant: &'a Tenant,
+    depth: Depth,
+    report: &'a mut VerifyReport,
+    reached: Reached,
+}
+
+impl TreeWalk<'_> {
+    /// Says whether every directory below could be read.
+    fn directory(&mut self, directory: &Directory, path: &str) -> bool {
+        self.report.directories += 1;
+        self.reached.directories.insert(directory.id);
+        let entries = match self.reader.children(directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.report.problem(Some(self.tenant), Some(path), &error);
+                return false;
+            }
+        };
+        let mut is_whole = true;
+        let mut below = crate::record::Share::NOTHING;
+        for entry in entries {
+            let path = format!("{path}/{}", entry.name);
+            below = below
+                .replace(crate::record::Share::NOTHING, entry.share())
+                .unwrap_or(below);
+            match &entry.body {
+                DirentBody::File(meta) => {
+                    self.report.files += 1;
+                    self.reached.contents.insert(meta.content);
+                    if self.depth == Depth::Full {
+                        match self.reader.content(meta) {
+                            Ok(content) => self.report.bytes += content.len() as u64,
+                            Err(error) => {
+                                self.report.problem(Some(self.tenant), Some(&path), &error);
+                            }
+                        }
+                    }
+                }
+                DirentBody::Directory { .. } => {
+                    if let Some(directory) = Directory::of(&entry) {
+                        is_whole &= self.directory(&directory, &path);
+                    }
+                }
+            }
+        }
+        let summary = &directory.summary.below;
+        let is_right = summary.files == below.files
+            && summary.bytes == below.bytes
+            && summary.holds == below.holds
+            && summary.oldest <= below.oldest;
+        if !is_right {
+            self.report.push(
+                Some(self.tenant),
+                Some(path),
+                "the directory's totals are wrong",
+            );
+        }
+        is_whole
+    }
+}
+
+/// Adds what unfinished work still has to remove.
+fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached) {
+    let jobs: Vec<Job> = stored_jobs(core)
+        .into_iter()
+        .filter(|job| job.tenant == tenant.tag)
+        .collect();
+    let mut directories: Vec<NodeId> = Vec::new();
+    for job in jobs {
+        directories.extend(job.directories);
+        reached
+            .contents
+            .extend(job.content.map(|(content, _)| content));
+    }
+    while let Some(directory) = directories.pop() {
+        reached.directories.insert(directory);
+        let prefix = RecordKey::dirents_of(live.crypto.id, directory);
+        let _scanned = scan_all(&*core.backend, &prefix, |key, value| {
+            if let Ok(entry) = live.crypto.open_entry(key, value) {
+                match entry.body {
+                    DirentBody::File(meta) => {
+                        reached.contents.insert(meta.content);
+                    }
+                    DirentBody::Directory { .. } => directories.push(entry.node),
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+fn stored_jobs(core: &Core) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let _scanned = scan_all(&*core.backend, &RecordKey::jobs(), |key, value| {
+        jobs.extend(core.open_job(key, value));
+        Ok(())
+    });
+    jobs
+}
+
+/// Records of a tenant that neither its tree nor its trash reaches were put there by somebody else.
+fn find_strays(
+    core: &Core,
+    tenant: &Tenant,
+    id: TenantId,
+    reached: &Reached,
+    report: &mut VerifyReport,
+) {
+    let mut strays: u64 = 0;
+    for prefix in [
+        RecordKey::dirents_of_tenant(id),
+        RecordKey::chunks_of_tenant(id),
+    ] {
+        let scanned = scan_all(&*core.backend, &prefix, |key, _| {
+            let is_reached = match RecordKey::from_bytes(key) {
+                Some(RecordKey::Dirent(_, directory, _)) => {
+                    reached.directories.contains(&directory)
+                }
+                Some(RecordKey::Chunk(_, content, _)) => reached.contents.contains(&content),
+                _ => false,
+            };
+            strays += u64::from(!is_reached);
+            Ok(())
+        });
+        if let Err(error) = scanned {
+            report.problem(Some(tenant), None, &error);
+        }
+    }
+    if strays > 0 {
+        let what = format!("{strays} stored records belong to no file or directory");
+        report.push(Some(tenant), None, &what);
+    }
+}
+
+/// Records under a tenant id that no head names.
+fn find_strange_tenants(
+    core: &Core,
+    known: &HashSet<TenantId>,
+    report: &mut VerifyReport,
+) -> Result<(), StoreError> {
+    for prefix in RecordKey::tenant_spaces() {
+        let mut after: Option<Vec<u8>> = None;
+        while let Some((key, _)) = core
+            .backend
+            .scan(&prefix, after.as_deref(), 1)?
+            .into_iter()
+            .next()
+        {
+            let tenant = RecordKey::from_bytes(&key).and_then(|key| key.tenant());
+            let is_known = tenant.is_some_and(|tenant| known.contains(&tenant));
+            if !is_known {
+                report.push(None, None, "stored records belong to no tenant");
+            }
+            // Past all records of this tenant: no key of it is greater than this.
+            let mut last = key.get(..17).unwrap_or(&key).to_vec();
+            last.resize(17 + 64, 0xFF);
+            after = Some(last);
+        }
+    }
+    Ok(())
+}
