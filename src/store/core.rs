@@ -132,7 +132,7 @@ impl Core {
 
     /// Refuses a write that cannot end well, before anything is touched.
     pub(super) fn check_writable(&self) -> Result<(), StoreError> {
-        self.check_process()?;
+        self.check_open()?;
         if self.mode != OpenMode::ReadWrite {
             return Err(StoreError::ReadOnly);
         }
@@ -152,6 +152,15 @@ impl Core {
         } else {
             Err(StoreError::Forked)
         }
+    }
+
+    /// Refuses all work on a handle that was closed, or came here by `fork`.
+    pub(super) fn check_open(&self) -> Result<(), StoreError> {
+        self.check_process()?;
+        if self.jobs.closing.load(Ordering::Acquire) {
+            return Err(StoreError::Closed);
+        }
+        Ok(())
     }
 
     /// Damage found on a read stops writes and keeps reads.

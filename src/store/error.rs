@@ -56,6 +56,9 @@ pub enum StoreError {
     /// The handle was carried into a child process by `fork`.
     #[error("use the store: this handle belongs to another process; open the store after fork")]
     Forked,
+    /// The store was closed through another handle.
+    #[error("use the store: it was closed")]
+    Closed,
     /// A limit of the store itself, such as the depth of directories.
     #[error("write: {0}")]
     Limit(&'static str),

@@ -87,13 +87,16 @@ pub(crate) struct Store {
     policy: RwLock<Arc<str>>,
     reaper: Mutex<Option<JoinHandle<()>>>,
     /// Keeps the directory locked for as long as the store is open.
-    directory: Option<StoreDirectory>,
+    directory: Mutex<Option<StoreDirectory>>,
 }
 
 impl Store {
     /// Ties a directory's lock to this store.
-    fn holding(mut self, directory: StoreDirectory) -> Self {
-        self.directory = Some(directory);
+    fn holding(self, directory: StoreDirectory) -> Self {
+        *self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(directory);
         self
     }
 
@@ -111,7 +114,7 @@ impl Store {
             core,
             policy: RwLock::new(policy.into()),
             reaper: Mutex::new(reaper),
-            directory: None,
+            directory: Mutex::new(None),
         })
     }
 
@@ -189,10 +192,13 @@ impl Store {
         verify::verify(&self.core, depth)
     }
 
-    /// Ends the reaper, makes everything durable and marks the store as closed in order.
+    /// Ends the reaper, makes everything durable, marks the store as closed in order and
+    /// unlocks it. Handles that are left refuse all further work.
     pub(crate) fn close(&self) -> Result<(), StoreError> {
         self.core.check_process()?;
-        self.core.jobs.closing.store(true, Ordering::Release);
+        if self.core.jobs.closing.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
         // Under the lock, so that the reaper cannot miss it between its check and its wait.
         drop(
             self.core
@@ -209,12 +215,15 @@ impl Store {
             .take();
         if let Some(reaper) = reaper {
             let _ended = reaper.join();
-            return self.core.close();
         }
-        match self.core.mode {
-            OpenMode::ReadWrite => Ok(()),
-            OpenMode::ReadOnly => self.core.close(),
-        }
+        let closed = self.core.close();
+        drop(
+            self.directory
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        closed
     }
 }
 

@@ -273,7 +273,7 @@ impl Core {
         tenant: &Tenant,
         read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
-        self.check_process()?;
+        self.check_open()?;
         for _ in 0..TRIES_WITHOUT_LOCK {
             let live = tenant.live();
             let before = live.as_ref().map(|live| live.seq);

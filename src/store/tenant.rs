@@ -147,7 +147,7 @@ impl Tenant {
 impl Core {
     /// The shared handle of a tenant, loaded from its head if it exists.
     pub(super) fn tenant(&self, name: &TenantName) -> Result<Arc<Tenant>, StoreError> {
-        self.check_process()?;
+        self.check_open()?;
         let tag = FileTag::of(&self.crypto.tag, name.as_str());
         if let Some(tenant) = self.lock_tenants().get(&tag) {
             return Ok(Arc::clone(tenant));
@@ -165,7 +165,7 @@ impl Core {
 
     /// All tenants that exist, by name.
     pub(super) fn all_tenants(&self) -> Result<Vec<FileTag>, StoreError> {
-        self.check_process()?;
+        self.check_open()?;
         let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
         Ok(heads.keys().copied().collect())
     }

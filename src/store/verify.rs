@@ -51,7 +51,7 @@ pub struct Problem {
 }
 
 pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreError> {
-    core.check_process()?;
+    core.check_open()?;
     let mut report = VerifyReport::default();
     check_root(core, &mut report);
     let mut known = HashSet::new();
