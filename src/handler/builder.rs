@@ -170,10 +170,7 @@ impl VaultBuilder {
     ) -> Result<Vault, Error> {
         let directory = match StoreDirectory::lock(path, self.mode) {
             Err(StoreError::NotAStore) if self.create && self.mode == OpenMode::ReadWrite => {
-                let keyring = self.new_keyring(&credential()?)?;
-                let policy = self.policy_text()?;
-                StoreDirectory::create(path, keyring, &policy, &self.clock, &self.random)?;
-                StoreDirectory::lock(path, self.mode)?
+                self.create_directory(path, &credential()?)?
             }
             locked => locked?,
         };
@@ -189,6 +186,24 @@ impl VaultBuilder {
             self.keep_copy,
         )?;
         Vault::new(store, Arc::clone(&self.random))
+    }
+
+    fn create_directory(
+        &self,
+        path: &Path,
+        credential: &Credential,
+    ) -> Result<StoreDirectory, Error> {
+        let keyring = self.new_keyring(credential)?;
+        let policy = self.policy_text()?;
+        match StoreDirectory::create(path, keyring, &policy, &self.clock, &self.random) {
+            // Another process may have made the store in the meantime.
+            Err(StoreError::AlreadyExists) => match StoreDirectory::lock(path, self.mode) {
+                Err(StoreError::NotAStore) => Err(StoreError::AlreadyExists.into()),
+                locked => Ok(locked?),
+            },
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(StoreDirectory::lock(path, self.mode)?),
+        }
     }
 
     fn open_ground(&self, ground: Ground, credential: &Credential) -> Result<Vault, Error> {

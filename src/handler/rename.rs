@@ -1,6 +1,7 @@
 //! `rename`: moves a file or directory, never over something that exists.
 
-use crate::record::DirentBody;
+use crate::path::{DEPTH_MAX, MemoryPath, PATH_BYTES_MAX};
+use crate::store::{Directory, Reader};
 use crate::wire::Reply;
 
 use super::edits::not_through_file;
@@ -30,12 +31,34 @@ impl Line<'_> {
                 return Err(refuse(texts::into_itself(&from)));
             }
             not_through_file(&target, &to)?;
-            if matches!(entry.body, DirentBody::Directory { .. }) {
+            if let Some(directory) = Directory::of(entry) {
                 self.may_move_directory(&from)?;
                 self.may_move_directory(&to)?;
+                fits_below(change.reader(), &directory, &from, &to)?;
             }
             change.rename(&from, &to)?;
             Ok(Reply::text(texts::renamed(&from, &to)))
         })
+    }
+}
+
+/// Everything below the directory must still have a path that the guard accepts.
+///
+/// The summary's bounds answer this without a walk, unless they are in doubt.
+fn fits_below(
+    reader: &Reader<'_>,
+    directory: &Directory,
+    from: &MemoryPath,
+    to: &MemoryPath,
+) -> Result<(), Stop> {
+    let fits = |(height, reach): (u64, u64)| {
+        to.depth() as u64 + height <= DEPTH_MAX as u64
+            && to.as_str().len() as u64 + reach <= PATH_BYTES_MAX as u64
+    };
+    let below = &directory.summary.below;
+    if fits((below.height, below.reach)) || fits(reader.extent(directory)?) {
+        Ok(())
+    } else {
+        Err(refuse(texts::too_deep(from, to)))
     }
 }

@@ -1,7 +1,7 @@
 //! The exact words of replies that are not about an edit.
 
 use crate::error::{Code, Error};
-use crate::path::MemoryPath;
+use crate::path::{DEPTH_MAX, MemoryPath, PATH_BYTES_MAX};
 use crate::wire::Reply;
 
 pub(super) fn missing_view(path: &MemoryPath) -> String {
@@ -66,6 +66,12 @@ pub(super) fn destination_exists(to: &MemoryPath) -> String {
 
 pub(super) fn into_itself(from: &MemoryPath) -> String {
     format!("Error: Cannot move {from} into itself")
+}
+
+pub(super) fn too_deep(from: &MemoryPath, to: &MemoryPath) -> String {
+    format!(
+        "Error: Cannot move {from} to {to}: paths below it would have more than {DEPTH_MAX} levels or {PATH_BYTES_MAX} bytes. Choose a shorter destination"
+    )
 }
 
 pub(super) fn too_many_lines(path: &MemoryPath) -> String {

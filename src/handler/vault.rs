@@ -52,7 +52,6 @@ impl Shared {
 
 impl Vault {
     /// Starts to describe the store to open.
-    #[must_use]
     pub fn builder() -> VaultBuilder {
         VaultBuilder::new()
     }

@@ -94,13 +94,20 @@ impl Dirent {
     /// What this entry adds to the totals above it.
     #[must_use]
     pub fn share(&self) -> Share {
+        let own_reach = 1 + self.name.len() as u64;
         match &self.body {
-            DirentBody::Directory { summary, .. } => summary.below,
+            DirentBody::Directory { summary, .. } => Share {
+                height: summary.below.height.saturating_add(1),
+                reach: summary.below.reach.saturating_add(own_reach),
+                ..summary.below
+            },
             DirentBody::File(file) => Share {
                 files: 1,
                 bytes: file.bytes,
                 oldest: file.accessed,
                 holds: u64::from(file.held),
+                height: 1,
+                reach: own_reach,
             },
         }
     }

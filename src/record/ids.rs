@@ -50,7 +50,7 @@ impl RecordKey {
 
     /// The key's bytes.
     #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Root => vec![Self::ROOT],
             Self::Head(tag) => [&[Self::HEAD], tag.0.as_slice()].concat(),
@@ -133,9 +133,9 @@ impl RecordKey {
 
     /// The tenant whose record this is, for entries and content.
     #[must_use]
-    pub fn tenant(&self) -> Option<TenantId> {
+    pub fn tenant(self) -> Option<TenantId> {
         match self {
-            Self::Dirent(tenant, ..) | Self::Chunk(tenant, ..) => Some(*tenant),
+            Self::Dirent(tenant, ..) | Self::Chunk(tenant, ..) => Some(tenant),
             Self::Root | Self::Head(_) | Self::Policy(_) | Self::Job(_) => None,
         }
     }

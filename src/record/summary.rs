@@ -33,7 +33,9 @@ impl Summary {
             .u64(self.below.files)
             .u64(self.below.bytes)
             .u64(self.below.oldest)
-            .u64(self.below.holds);
+            .u64(self.below.holds)
+            .u64(self.below.height)
+            .u64(self.below.reach);
     }
 
     pub(super) fn decode(from: &mut Decoder<'_>) -> Result<Self, RecordError> {
@@ -45,6 +47,8 @@ impl Summary {
                 bytes: from.u64()?,
                 oldest: from.u64()?,
                 holds: from.u64()?,
+                height: from.u64()?,
+                reach: from.u64()?,
             },
         })
     }
@@ -61,6 +65,10 @@ pub struct Share {
     pub oldest: UnixMillis,
     /// Files under a hold.
     pub holds: u64,
+    /// An upper bound of the levels below: 1 for a file or an empty directory.
+    pub height: u64,
+    /// An upper bound of the bytes that a path below adds, its slashes included.
+    pub reach: u64,
 }
 
 impl Share {
@@ -70,6 +78,8 @@ impl Share {
         bytes: 0,
         oldest: UnixMillis::MAX,
         holds: 0,
+        height: 0,
+        reach: 0,
     };
 
     /// These totals with `new` in place of `old`.
@@ -88,6 +98,8 @@ impl Share {
             bytes: self.bytes.checked_sub(old.bytes)?.checked_add(new.bytes)?,
             oldest,
             holds: self.holds.checked_sub(old.holds)?.checked_add(new.holds)?,
+            height: self.height.max(new.height),
+            reach: self.reach.max(new.reach),
         })
     }
 }

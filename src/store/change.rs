@@ -55,6 +55,9 @@ struct Own {
     mac: Option<[u8; 32]>,
 }
 
+/// An entry as the plan has it, and the hash of its stored record if it has one.
+type Stored = (Dirent, Option<[u8; 32]>);
+
 /// What an entry was (with its record's hash) and what it becomes.
 struct Edit {
     old: Option<(Share, [u8; 32])>,
@@ -234,11 +237,7 @@ impl<'a> Change<'a> {
     }
 
     /// An entry as the plan has it so far; the hash is that of its stored record, if it has one.
-    fn entry(
-        &self,
-        directory: NodeId,
-        name: &str,
-    ) -> Result<Option<(Dirent, Option<[u8; 32]>)>, StoreError> {
+    fn entry(&self, directory: NodeId, name: &str) -> Result<Option<Stored>, StoreError> {
         let tag = self.crypto.name_tag(directory, name);
         let Some(planned) = self.directories.get(&directory) else {
             return Err(StoreError::Damaged("a directory"));
@@ -259,7 +258,7 @@ impl<'a> Change<'a> {
         &mut self,
         directory: NodeId,
         tag: NameTag,
-        old: Option<(Dirent, Option<[u8; 32]>)>,
+        old: Option<Stored>,
         new: Option<Dirent>,
     ) -> Result<(), StoreError> {
         let planned = self
@@ -451,6 +450,10 @@ impl<'a> Change<'a> {
                     .below
                     .replace(old_share, share)
                     .ok_or(StoreError::Damaged("a directory's summary"))?;
+            }
+            if summary.entries == 0 {
+                // The bounds in it never shrink by themselves.
+                summary.below = Share::NOTHING;
             }
             followed.push((id, from, summary.set_hash, entries));
             match planned.parent {

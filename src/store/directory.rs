@@ -9,9 +9,9 @@
 //! gen-000001/       the engine's directory; its number stands in STATE
 //! ```
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl StoreDirectory {
         }
         let temporary = temporary_sibling(path, &**random)?;
         let built = build(&temporary, keyring, policy, clock, random)
-            .and_then(|()| fs::rename(&temporary, path).map_err(|error| StoreError::io(&error)));
+            .and_then(|()| fs::rename(&temporary, path).map_err(|error| not_renamed(&error)));
         if built.is_err() {
             // What was built holds nothing yet, so there is nothing to keep.
             let _removed = fs::remove_dir_all(&temporary);
@@ -74,9 +74,7 @@ impl StoreDirectory {
             .any(|name| path.join(name).exists());
         if !is_store {
             return Err(match fs::metadata(path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    StoreError::io(&error)
-                }
+                Err(error) if error.kind() != ErrorKind::NotFound => StoreError::io(&error),
                 _ => StoreError::NotAStore,
             });
         }
@@ -246,6 +244,14 @@ impl SafetyCopy {
     }
 }
 
+/// Somebody else may have made a store in the same place meanwhile.
+fn not_renamed(error: &std::io::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => StoreError::AlreadyExists,
+        _ => StoreError::io(error),
+    }
+}
+
 fn not_opened(error: BackendError) -> StoreError {
     match error {
         BackendError::Corrupt => StoreError::Damaged("the engine's data"),
@@ -320,7 +326,7 @@ fn generation_name(number: u32) -> String {
 fn is_occupied(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
 
@@ -334,7 +340,7 @@ fn parent_of(path: &Path) -> &Path {
 fn temporary_sibling(path: &Path, random: &dyn Random) -> Result<PathBuf, StoreError> {
     let name = path
         .file_name()
-        .ok_or(StoreError::Io(std::io::ErrorKind::InvalidInput))?;
+        .ok_or(StoreError::Io(ErrorKind::InvalidInput))?;
     let mut suffix = [0; 8];
     random.fill(&mut suffix)?;
     let suffix = u64::from_be_bytes(suffix);
@@ -343,7 +349,9 @@ fn temporary_sibling(path: &Path, random: &dyn Random) -> Result<PathBuf, StoreE
 }
 
 fn make_directory(path: &Path) -> Result<(), StoreError> {
-    fs::create_dir(path)
+    DirBuilder::new()
+        .mode(0o700)
+        .create(path)
         .and_then(|()| set_private_mode(path))
         .map_err(|error| StoreError::io(&error))
 }
@@ -356,7 +364,7 @@ fn sync_directory(path: &Path) -> Result<(), StoreError> {
 
 fn remove_if_there(path: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }

@@ -95,8 +95,7 @@ impl From<BackendError> for StoreError {
         match error {
             BackendError::NoSpace => Self::NoSpace,
             BackendError::Io(kind) => Self::Io(kind),
-            BackendError::Poisoned => Self::OutcomeUnknown,
-            BackendError::Corrupt => Self::Damaged("the engine's data"),
+            BackendError::Poisoned | BackendError::Corrupt => Self::Damaged("the engine's data"),
             BackendError::Conflict => Self::Damaged("a record on which a change relies"),
             BackendError::TooLarge => Self::Limit("the change is over the engine's limits"),
         }

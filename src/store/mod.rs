@@ -57,6 +57,8 @@ pub enum OpenMode {
 pub struct StoreStats {
     /// Every tenant's totals, by name.
     pub tenants: Vec<TenantStats>,
+    /// File tags of tenants that cannot be opened, because their key file is missing or damaged.
+    pub unreadable: Vec<String>,
     /// How many commits were made so far.
     pub commits: u64,
     /// Removals that are not finished yet.
@@ -166,9 +168,14 @@ impl Store {
 
     /// Totals over the store and each tenant, sorted by name.
     pub(crate) fn stats(&self) -> Result<StoreStats, StoreError> {
+        self.core.check_open()?;
         let mut tenants = Vec::new();
+        let mut unreadable = Vec::new();
         for tag in self.core.known_heads() {
-            let tenant = self.core.tenant_by_tag(tag)?;
+            let Ok(tenant) = self.core.tenant_by_tag(tag) else {
+                unreadable.push(tag.to_string());
+                continue;
+            };
             let Some(live) = tenant.live() else { continue };
             tenants.push(TenantStats {
                 name: tenant.name.as_str().to_owned(),
@@ -178,8 +185,10 @@ impl Store {
             });
         }
         tenants.sort_by(|a, b| a.name.cmp(&b.name));
+        unreadable.sort();
         Ok(StoreStats {
             tenants,
+            unreadable,
             commits: self.core.root().seq,
             pending_removals: self.core.pending_jobs() as u64,
             backend: self.core.backend.stats()?,

@@ -177,6 +177,21 @@ impl Reader<'_> {
         Ok(entries)
     }
 
+    /// How many levels lie below a directory, and the most bytes a path below it adds:
+    /// exactly, by walking all of it.
+    pub(crate) fn extent(&self, directory: &Directory) -> Result<(u64, u64), StoreError> {
+        let (mut height, mut reach) = (0, 0);
+        for entry in self.children(directory)? {
+            let below = match Directory::of(&entry) {
+                Some(below) => self.extent(&below)?,
+                None => (0, 0),
+            };
+            height = height.max(below.0 + 1);
+            reach = reach.max(below.1 + 1 + entry.name.len() as u64);
+        }
+        Ok((height, reach))
+    }
+
     /// A file's content, checked to its last byte of padding.
     pub(crate) fn content(&self, file: &FileMeta) -> Result<Zeroizing<Vec<u8>>, StoreError> {
         let damaged = StoreError::Damaged("a file's content");

@@ -57,7 +57,11 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     let mut known = HashSet::new();
     for tag in core.all_tenants()? {
         report.tenants += 1;
-        match core.tenant_by_tag(tag) {
+        // The key file is read again: the running process does not need it, the next one does.
+        match core
+            .read_tenant_keys(tag)
+            .and_then(|_keys| core.tenant_by_tag(tag))
+        {
             Ok(tenant) => {
                 if let Some(id) = verify_tenant(core, &tenant, depth, &mut report) {
                     known.insert(id);
@@ -203,7 +207,9 @@ impl TreeWalk<'_> {
         let is_right = summary.files == below.files
             && summary.bytes == below.bytes
             && summary.holds == below.holds
-            && summary.oldest <= below.oldest;
+            && summary.oldest <= below.oldest
+            && summary.height >= below.height
+            && summary.reach >= below.reach;
         if !is_right {
             self.report.push(
                 Some(self.tenant),
