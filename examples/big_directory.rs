@@ -19,7 +19,9 @@ const POLICY: &str = "schema = 1\n[limits]\nmax_files = 1_000_000\nmax_total_byt
 const SAMPLES: u32 = 200;
 
 fn main() {
-    let files: usize = std::env::args().nth(1).map_or(10_000, |count| count.parse().unwrap());
+    let files: usize = std::env::args()
+        .nth(1)
+        .map_or(10_000, |count| count.parse().unwrap());
     let home = tempfile::tempdir().unwrap();
     let key = home.path().join("key");
     strongroom::generate_key_file(&key).unwrap();
@@ -46,27 +48,47 @@ fn main() {
         }
     });
     let seconds = start.elapsed().as_secs_f64();
-    println!("loaded {files} files with 8 threads: {:.0} creates/s", files as f64 / seconds);
+    println!(
+        "loaded {files} files with 8 threads: {:.0} creates/s",
+        files as f64 / seconds
+    );
 
     let listing = time(|| drop(tenant.view("/memories/d", None).unwrap()));
     let again = time(|| drop(tenant.view("/memories/d", None).unwrap()));
     let text = tenant.view("/memories/d", None).unwrap();
     let text = text.as_text().unwrap().to_owned();
-    println!("listing: {} first, {} again, {} lines, last: {:?}", ms(listing), ms(again),
-        text.lines().count(), text.lines().last().unwrap());
+    println!(
+        "listing: {} first, {} again, {} lines, last: {:?}",
+        ms(listing),
+        ms(again),
+        text.lines().count(),
+        text.lines().last().unwrap()
+    );
 
     create(&tenant, "/memories/empty/first.md");
     let (mut in_big, mut in_empty) = (Vec::new(), Vec::new());
     for sample in 0..SAMPLES {
-        in_big.push(time(|| create(&tenant, &format!("/memories/d/new{sample}.md"))));
-        in_empty.push(time(|| create(&tenant, &format!("/memories/e{sample}/new.md"))));
+        in_big.push(time(|| {
+            create(&tenant, &format!("/memories/d/new{sample}.md"))
+        }));
+        in_empty.push(time(|| {
+            create(&tenant, &format!("/memories/e{sample}/new.md"))
+        }));
     }
     let (in_big, in_empty) = (median(in_big), median(in_empty));
-    println!("create there {}, in an empty directory {}, ratio {:.2}",
-        ms(in_big), ms(in_empty), in_big.as_secs_f64() / in_empty.as_secs_f64());
+    println!(
+        "create there {}, in an empty directory {}, ratio {:.2}",
+        ms(in_big),
+        ms(in_empty),
+        in_big.as_secs_f64() / in_empty.as_secs_f64()
+    );
 
     create(&tenant, "/memories/one.md");
-    let one_rename = time(|| ok(&tenant.rename("/memories/one.md", "/memories/two.md").unwrap()));
+    let one_rename = time(|| {
+        ok(&tenant
+            .rename("/memories/one.md", "/memories/two.md")
+            .unwrap())
+    });
     let one_delete = time(|| ok(&tenant.delete("/memories/two.md").unwrap()));
     let stop = AtomicBool::new(false);
     let (longest, reads) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -87,19 +109,39 @@ fn main() {
         stop.store(true, Ordering::Relaxed);
         (rename, delete, start.elapsed())
     });
-    println!("rename: directory {}, file {}, ratio {:.2}", ms(rename), ms(one_rename),
-        rename.as_secs_f64() / one_rename.as_secs_f64());
-    println!("delete: directory {}, file {}, ratio {:.2}; all removed after {}", ms(delete),
-        ms(one_delete), delete.as_secs_f64() / one_delete.as_secs_f64(), ms(reaped));
-    println!("another tenant's reader meanwhile: {} reads, longest wait {:.1} ms",
-        reads.into_inner(), longest.into_inner() as f64 / 1000.0);
+    println!(
+        "rename: directory {}, file {}, ratio {:.2}",
+        ms(rename),
+        ms(one_rename),
+        rename.as_secs_f64() / one_rename.as_secs_f64()
+    );
+    println!(
+        "delete: directory {}, file {}, ratio {:.2}; all removed after {}",
+        ms(delete),
+        ms(one_delete),
+        delete.as_secs_f64() / one_delete.as_secs_f64(),
+        ms(reaped)
+    );
+    println!(
+        "another tenant's reader meanwhile: {} reads, longest wait {:.1} ms",
+        reads.into_inner(),
+        longest.into_inner() as f64 / 1000.0
+    );
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    for line in status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM")) {
+    for line in status
+        .lines()
+        .filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM"))
+    {
         println!("{line}");
     }
     let start = Instant::now();
     let report = vault.verify(strongroom::Depth::Full).unwrap();
-    println!("verify: {} files, {} problems, {}", report.files, report.problems.len(), ms(start.elapsed()));
+    println!(
+        "verify: {} files, {} problems, {}",
+        report.files,
+        report.problems.len(),
+        ms(start.elapsed())
+    );
     vault.close().unwrap();
 }
 

@@ -7,6 +7,7 @@ use crate::path::MemoryPath;
 use crate::record::{DirentBody, FileKind, FileMeta};
 use crate::store::{Change, NewFile, Reader};
 
+use super::redaction::Cleaned;
 use super::{Line, Stop, refuse, texts};
 
 /// A text file that is to be edited.
@@ -62,16 +63,33 @@ impl Line<'_> {
         })
     }
 
-    /// Checks the whole after-image against the limits and plans to store it.
+    /// Redacts the whole after-image, checks it against the limits and plans to store it.
     ///
-    /// `old_bytes` is the size of the file that it replaces, if there is one.
+    /// `old_bytes` is the size of the file that it replaces, if there is one. Returns the
+    /// text as it is stored, with what the model is told about it.
     pub(super) fn put_text(
         &self,
         change: &mut Change<'_>,
         path: &MemoryPath,
         text: &str,
         old_bytes: Option<u64>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Cleaned, Stop> {
+        // Before redaction too, so that nobody can make it scan more than may be stored.
+        self.check_text(path, text)?;
+        let cleaned = self.clean(change, path, text)?;
+        let lines = self.check_text(path, &cleaned.text)?;
+        let file = NewFile {
+            kind: FileKind::Text,
+            bytes: cleaned.text.as_bytes(),
+            lines,
+            policy_digest: self.rules.in_force.digest,
+        };
+        self.put(change, path, &file, old_bytes)?;
+        Ok(cleaned)
+    }
+
+    /// Checks a text against the limits on one file. Returns how many lines it has.
+    fn check_text(&self, path: &MemoryPath, text: &str) -> Result<u64, Stop> {
         let limits = &self.rules.effective.limits;
         let lines = edit::check_line_count(text).map_err(|error| match error {
             EditError::TooManyLines { .. } => refuse(texts::too_many_lines(path)),
@@ -81,13 +99,7 @@ impl Line<'_> {
             .check_file_bytes(text.len() as u64)
             .and_then(|()| limits.check_lines(text))
             .map_err(|refusal| refuse(refusal.message(path.as_str())))?;
-        let file = NewFile {
-            kind: FileKind::Text,
-            bytes: text.as_bytes(),
-            lines,
-            policy_digest: self.rules.digest,
-        };
-        self.put(change, path, &file, old_bytes)
+        Ok(lines)
     }
 
     /// Checks the quotas and plans to store a file.

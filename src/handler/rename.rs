@@ -17,6 +17,7 @@ impl Line<'_> {
         self.may_edit(&from, texts::missing(&from))?;
         if !to.is_root() {
             self.may_write(&to)?;
+            self.check_name(&to)?;
         }
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&from)?;

@@ -20,19 +20,31 @@ impl Line<'_> {
         {
             return Err(refuse(texts::missing_view(&path)));
         }
-        let range = range.map(|range| (range.start, range.end));
-        self.store().read(&self.tenant.tenant, |reader| {
+        let range = range.map(Into::into);
+        let (reply, is_dirty) = self.store().read(&self.tenant.tenant, |reader| {
             let walk = reader.walk(&path)?;
-            match walk.target() {
-                _ if path.is_root() => self.view_directory(reader, &path, &reader.root(), range),
-                None => Err(refuse(texts::missing_view(&path))),
+            let directory = match walk.target() {
+                _ if path.is_root() => reader.root(),
+                None => return Err(refuse(texts::missing_view(&path))),
                 Some(entry) => match (&entry.body, Directory::of(entry)) {
-                    (DirentBody::File(meta), _) => self.view_file(reader, &path, meta, range),
-                    (_, Some(directory)) => self.view_directory(reader, &path, &directory, range),
-                    (_, None) => Err(refuse(texts::missing_view(&path))),
+                    (_, Some(directory)) => directory,
+                    (DirentBody::File(meta), _) => {
+                        return self.view_file(reader, &path, meta, range);
+                    }
+                    _ => return Err(refuse(texts::missing_view(&path))),
                 },
-            }
-        })
+            };
+            Ok((
+                self.view_directory(reader, &path, &directory, range)?,
+                false,
+            ))
+        })?;
+        if is_dirty {
+            // What is shown is clean already; that the store may not be writable now must
+            // not keep the model from reading. The next view or a rescan tries again.
+            let _refreshed = self.rescan_file(&path);
+        }
+        Ok(reply)
     }
 
     /// The most characters of file text that one view shows.
@@ -40,26 +52,33 @@ impl Line<'_> {
         usize::try_from(self.rules.effective.view.max_chars).unwrap_or(usize::MAX)
     }
 
+    /// The reply, and whether the stored text holds what today's policy removes.
     fn view_file(
         &self,
         reader: &Reader<'_>,
         path: &MemoryPath,
         meta: &FileMeta,
         range: Option<(i64, i64)>,
-    ) -> Result<Reply, Stop> {
+    ) -> Result<(Reply, bool), Stop> {
         let content = reader.content(meta)?;
         if let Some(media_type) = image_type(path, &content) {
             let data = content.to_vec();
-            return Ok(Reply {
-                content: Content::Image { media_type, data },
-                is_error: false,
-            });
+            let content = Content::Image { media_type, data };
+            return Ok((
+                Reply {
+                    content,
+                    is_error: false,
+                },
+                false,
+            ));
         }
         let Ok(text) = std::str::from_utf8(&content) else {
             return Err(refuse(texts::not_showable(path)));
         };
-        edit::view_file(path.as_str(), text, range, self.view_chars_max())
-            .map(Reply::text)
+        let pseudonym = |value: &[u8]| reader.pseudonym(value);
+        let (text, is_dirty) = self.stored_text(text, &meta.policy_digest, &pseudonym)?;
+        edit::view_file(path.as_str(), &text, range, self.view_chars_max())
+            .map(|text| (Reply::text(text), is_dirty))
             .map_err(|error| refuse(error.reply_text(path.as_str(), "")))
     }
 

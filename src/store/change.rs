@@ -78,6 +78,11 @@ impl<'a> Change<'a> {
         &self.reader
     }
 
+    /// The keyed digest by which a removed value is known within this tenant.
+    pub(crate) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
+        self.crypto.pseudonym(value)
+    }
+
     /// Stores a file, in place of the one that may be there; missing directories are made.
     pub(crate) fn put_file(
         &mut self,
@@ -125,6 +130,25 @@ impl<'a> Change<'a> {
             body,
         };
         self.set_entry(directory, tag, old, Some(entry))
+    }
+
+    /// Notes under which policy a file was scanned, and changes nothing else of it.
+    pub(crate) fn set_policy_digest(
+        &mut self,
+        path: &MemoryPath,
+        digest: [u8; 32],
+    ) -> Result<(), StoreError> {
+        let (directory, name) = self.enter_parent(path)?;
+        let tag = self.crypto.name_tag(directory, name);
+        let old = self.entry(directory, name)?;
+        let Some((entry, _)) = &old else {
+            return Err(StoreError::Damaged("a directory"));
+        };
+        let mut new = entry.clone();
+        if let DirentBody::File(meta) = &mut new.body {
+            meta.policy_digest = digest;
+        }
+        self.set_entry(directory, tag, old, Some(new))
     }
 
     /// Removes a file, or a directory with all that is below it.

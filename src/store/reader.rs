@@ -97,6 +97,13 @@ impl Reader<'_> {
         }
     }
 
+    /// The keyed digest by which a removed value is known within this tenant.
+    pub(crate) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
+        self.live
+            .as_ref()
+            .map_or([0; 32], |live| live.crypto.pseudonym(value))
+    }
+
     /// Follows a path from the root as far as it exists.
     pub(crate) fn walk(&self, path: &MemoryPath) -> Result<Walk, StoreError> {
         let mut walk = Walk {

@@ -39,6 +39,7 @@ pub(super) struct TenantCrypto {
     pub(super) epoch: u32,
     records: BTreeMap<u32, Cipher>,
     names: MacKey,
+    pseudonyms: MacKey,
     pub(super) inventory: MacKey,
     store: StoreId,
 }
@@ -54,6 +55,7 @@ impl TenantCrypto {
             id: keys.tenant_id(),
             epoch: *epoch,
             names: MacKey::new(&keys.name_key()),
+            pseudonyms: MacKey::new(&keys.pseudonym_key()),
             inventory: MacKey::new(&keys.inventory_key()),
             records,
             store,
@@ -64,6 +66,11 @@ impl TenantCrypto {
     pub(super) fn name_tag(&self, directory: NodeId, name: &str) -> NameTag {
         let mac = self.names.mac(&[&directory.0, name.as_bytes()]);
         NameTag(short(&mac))
+    }
+
+    /// The keyed digest by which a removed value is known within this tenant.
+    pub(super) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
+        self.pseudonyms.mac(&[value])
     }
 
     pub(super) fn seal_entry(
