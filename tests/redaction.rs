@@ -267,14 +267,14 @@ fn what_an_older_policy_let_through_is_gone_at_the_next_read() {
         "nothing scans yet"
     );
 
-    vault.set_policy(load("")).unwrap();
+    vault.set_policy(&load("")).unwrap();
     assert!(
         !text(&tenant, "/memories/a.md").contains(&secret),
         "the same handle obeys at once"
     );
     // Also in the store: a handle under the old policy again no longer sees it.
     vault
-        .set_policy(load("[redaction]\nrule_packs = []\n[redaction.actions]\n"))
+        .set_policy(&load("[redaction]\nrule_packs = []\n[redaction.actions]\n"))
         .unwrap();
     assert!(!text(&tenant, "/memories/a.md").contains(&secret));
     assert!(
@@ -298,7 +298,7 @@ fn rescan_cleans_what_nobody_reads_and_goes_on_where_it_stopped() {
     tenant
         .create("/memories/clean.md", "nothing here\n")
         .unwrap();
-    vault.set_policy(load("")).unwrap();
+    vault.set_policy(&load("")).unwrap();
 
     let dry = tenant.rescan(true, |_, _| ()).unwrap();
     assert_eq!((dry.stale, dry.changed, dry.values), (21, 20, 20));
@@ -316,7 +316,7 @@ fn rescan_cleans_what_nobody_reads_and_goes_on_where_it_stopped() {
     );
 
     vault
-        .set_policy(load("[redaction]\nrule_packs = []\n[redaction.actions]\n"))
+        .set_policy(&load("[redaction]\nrule_packs = []\n[redaction.actions]\n"))
         .unwrap();
     for file in 0..20 {
         assert!(!text(&tenant, &format!("/memories/d{}/f{file}.md", file % 3)).contains(&token()));

@@ -4,7 +4,6 @@ use crate::policy::OnExisting;
 use crate::record::DirentBody;
 use crate::wire::Reply;
 
-use super::edits::not_through_file;
 use super::redaction::with_note;
 use super::{Line, Stop, refuse, texts};
 
@@ -18,7 +17,7 @@ impl Line<'_> {
         self.check_name(&path)?;
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&path)?;
-            not_through_file(&walk, &path)?;
+            self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {
                 None => None,
                 Some(DirentBody::Directory { .. }) => {

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use crate::edit::{self, EditError};
 use crate::path::MemoryPath;
 use crate::record::{DirentBody, FileKind, FileMeta};
-use crate::store::{Change, NewFile, Reader};
+use crate::store::{Change, NewFile, Reader, Walk};
 
 use super::redaction::Cleaned;
 use super::{Line, Stop, refuse, texts};
@@ -119,7 +119,11 @@ impl Line<'_> {
             .saturating_add(added);
         let files = below.files.saturating_add(u64::from(old_bytes.is_none()));
         let grows = added > old_bytes.unwrap_or(0);
-        let mut checked = limits.check_files(files);
+        // A tenant over a limit that was lowered may still edit and shrink what it has.
+        let mut checked = Ok(());
+        if old_bytes.is_none() {
+            checked = limits.check_files(files);
+        }
         if grows {
             checked = checked.and_then(|()| limits.check_total_bytes(total));
             if limits.store_max_bytes.is_some() {
@@ -129,6 +133,43 @@ impl Line<'_> {
         }
         checked.map_err(|refusal| refuse(refusal.message(path.as_str())))?;
         Ok(change.put_file(path, file)?)
+    }
+}
+
+impl Line<'_> {
+    /// Whether the directories that are missing on the way to `path` may be made.
+    pub(super) fn may_make_parents(
+        &self,
+        reader: &Reader<'_>,
+        walk: &Walk,
+        path: &MemoryPath,
+    ) -> Result<(), Stop> {
+        not_through_file(walk, path)?;
+        let missing = path
+            .depth()
+            .saturating_sub(1)
+            .saturating_sub(walk.entries.len());
+        if missing == 0 {
+            return Ok(());
+        }
+        let have = reader
+            .root()
+            .summary
+            .below
+            .directories
+            .saturating_add(missing as u64);
+        self.rules
+            .effective
+            .limits
+            .check_directories(have)
+            .map_err(|refusal| refuse(refusal.message(path.as_str())))?;
+        let mut parent = path.parent();
+        for _ in 0..missing {
+            let Some(directory) = parent else { break };
+            self.may_write(&directory)?;
+            parent = directory.parent();
+        }
+        Ok(())
     }
 }
 
@@ -142,7 +183,7 @@ pub(super) fn file_at(reader: &Reader<'_>, path: &MemoryPath) -> Result<Option<F
 }
 
 /// Refuses a path that runs through a file.
-pub(super) fn not_through_file(walk: &crate::store::Walk, path: &MemoryPath) -> Result<(), Stop> {
+fn not_through_file(walk: &Walk, path: &MemoryPath) -> Result<(), Stop> {
     let Some(depth) = walk.blocked_at() else {
         return Ok(());
     };

@@ -5,7 +5,6 @@ use crate::record::{DirentBody, FileKind};
 use crate::store::NewFile;
 use crate::wire::Reply;
 
-use super::edits::not_through_file;
 use super::redaction::with_note;
 use super::view::image_type;
 use super::{Line, Stop, refuse, texts};
@@ -29,7 +28,7 @@ impl Line<'_> {
         }
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&path)?;
-            not_through_file(&walk, &path)?;
+            self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {
                 None => None,
                 Some(DirentBody::Directory { .. }) => {

@@ -4,7 +4,6 @@ use crate::path::{DEPTH_MAX, MemoryPath, PATH_BYTES_MAX};
 use crate::store::{Directory, Reader};
 use crate::wire::Reply;
 
-use super::edits::not_through_file;
 use super::{Line, Stop, refuse, texts};
 
 impl Line<'_> {
@@ -31,7 +30,7 @@ impl Line<'_> {
             if from.contains(&to) {
                 return Err(refuse(texts::into_itself(&from)));
             }
-            not_through_file(&target, &to)?;
+            self.may_make_parents(change.reader(), &target, &to)?;
             if let Some(directory) = Directory::of(entry) {
                 self.may_move_directory(&from)?;
                 self.may_move_directory(&to)?;

@@ -39,6 +39,8 @@ pub struct Vault {
 pub(super) struct Shared {
     pub(super) store: Store,
     in_force: RwLock<Arc<InForce>>,
+    /// One change of the policy at a time; readers of it never wait for the disk.
+    changing: Mutex<()>,
     random: Arc<dyn Random>,
 }
 
@@ -64,6 +66,7 @@ impl Vault {
             shared: Arc::new(Shared {
                 store,
                 in_force,
+                changing: Mutex::new(()),
                 random,
             }),
         })
@@ -92,19 +95,26 @@ impl Vault {
         Arc::clone(&self.shared.in_force().policy)
     }
 
-    /// Replaces the policy, for all handles at once.
+    /// Replaces the policy, for all handles at once. Files that are stored come under its
+    /// redaction at their next read, or all at once by [`Tenant::rescan`].
     ///
     /// # Errors
-    /// As any write.
-    pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
-        let next = Arc::new(InForce::new(policy)?);
-        let mut current = self
+    /// [`Error::Policy`] for a policy that was built in code and would not load, or as any
+    /// write.
+    pub fn set_policy(&self, policy: &Policy) -> Result<(), Error> {
+        let text = policy.to_toml();
+        let next = Arc::new(InForce::new(policy::load(&text, "the new policy")?)?);
+        let _one_at_a_time = self
+            .shared
+            .changing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.shared.store.set_policy(&text)?;
+        *self
             .shared
             .in_force
             .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.shared.store.set_policy(&next.policy.to_toml())?;
-        *current = next;
+            .unwrap_or_else(PoisonError::into_inner) = next;
         Ok(())
     }
 

@@ -164,7 +164,8 @@ impl<'a> Change<'a> {
             DirentBody::Directory { summary, .. } if summary.entries > 0 => {
                 let directories = vec![entry.node];
                 self.add_job(Job {
-                    tenant: self.tenant.tag,
+                    tag: self.tenant.tag,
+                    tenant: self.crypto.id,
                     directories,
                     content: None,
                 })?;
@@ -334,7 +335,8 @@ impl<'a> Change<'a> {
         if self.chunk_deletes.saturating_add(chunks) > CHUNKS_INLINE_MAX {
             let content = Some((meta.content, chunks));
             return self.add_job(Job {
-                tenant: self.tenant.tag,
+                tag: self.tenant.tag,
+                tenant: self.crypto.id,
                 directories: Vec::new(),
                 content,
             });
@@ -362,18 +364,10 @@ impl<'a> Change<'a> {
         };
         let head_key = RecordKey::Head(self.tenant.tag);
         let sealed = core.seal_top(&head_key, &head.encode())?;
-        let old = self
-            .reader
-            .live
+        let expected = self.reader.live.as_ref().map(|live| live.sealed.clone());
+        let old = expected
             .as_ref()
-            .filter(|live| !live.sealed.is_empty())
-            .map(|live| core.top_mac(&head_key, &live.sealed));
-        let expected = self
-            .reader
-            .live
-            .as_ref()
-            .filter(|_| old.is_some())
-            .map(|live| live.sealed.clone());
+            .map(|sealed| core.top_mac(&head_key, sealed));
         self.batch.expect.push((head_key.to_bytes(), expected));
         let mut changes = vec![TopChange {
             key: head_key,
@@ -522,8 +516,9 @@ impl Core {
         tenant: &Tenant,
         plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
-        self.check_writable()?;
         let lock = tenant.lock();
+        // Under the lock: an earlier writer may have failed or closed the store meanwhile.
+        self.check_writable()?;
         let planned = self.plan_and_commit(tenant, plan);
         drop(lock);
         match planned {
@@ -536,12 +531,7 @@ impl Core {
                 self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
                 Err(Abort::Refused(reason))
             }
-            Err(Abort::Failed(error)) => {
-                if error.is_damage() {
-                    self.note_damage();
-                }
-                Err(Abort::Failed(error))
-            }
+            Err(Abort::Failed(error)) => Err(self.failed(error).into()),
         }
     }
 

@@ -310,14 +310,7 @@ impl Core {
         let done = self.read_at(tenant, tenant.live(), &read);
         drop(lock);
         match done {
-            Err(Abort::Failed(error)) if error.is_damage() => {
-                // After a failed write, what is stored may rightly differ from what is in memory.
-                if self.is_failed() {
-                    return Err(StoreError::OutcomeUnknown.into());
-                }
-                self.note_damage();
-                Err(Abort::Failed(error))
-            }
+            Err(Abort::Failed(error)) => Err(self.failed(error).into()),
             done => done,
         }
     }
