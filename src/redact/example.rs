@@ -16,6 +16,7 @@
 /// | `W` | letters, digits, `_` and `-` |
 /// | `B` | base64 (`+` and `/` included) |
 /// | `S` | base32: upper-case letters and 2 to 7 |
+/// | `b` | base58: no 0, O, I, l |
 /// | `u` | a UUID, whatever number follows |
 ///
 /// An unknown code is left as it stands.
@@ -109,6 +110,7 @@ impl Draw {
             'd' => b"0123456789",
             'W' => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-",
             'B' => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+            'b' => b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
             'S' => b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
             _ => return false,
         };

@@ -439,7 +439,12 @@ impl Pass<'_> {
         let window = text.cut(start, end);
         let mut at = 0;
         while let Some((whole, secret)) = find(regex, window, at) {
-            at = if self.accept(text, rule, (start + secret.0, start + secret.1)) {
+            let mut found = (start + secret.0, start + secret.1);
+            if secret.1 == whole.1 && found.1 == end {
+                // The window cut the value; it goes on to the end of its token.
+                found.1 = text.skip(end, ANCHORED, |b| super::text::is_token(b) || b == b'.');
+            }
+            at = if self.accept(text, rule, found) {
                 whole.1.max(at + 1)
             } else {
                 whole.0.max(at) + 1
@@ -458,15 +463,22 @@ impl Pass<'_> {
                 continue;
             }
             let end = text.skip(i, 80, |b| {
-                b.is_ascii_digit() || matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')' | b'+')
+                b.is_ascii_digit()
+                    || b.is_ascii_uppercase()
+                    || matches!(b, b' ' | b'-' | b'.' | b'/' | b'(' | b')' | b'+')
             });
             let count = text
                 .cut(i, end)
                 .iter()
                 .filter(|b| b.is_ascii_digit())
                 .count();
-            if count >= 5 {
-                let low = text.back(i, 5, |b| !b.is_ascii_whitespace() && b.is_ascii());
+            if count >= 4 {
+                let low = text.back(i, 12, |b| b.is_ascii_graphic());
+                let low = if text.before(low) == b' ' {
+                    text.back(low - 1, 3, |b| b.is_ascii_uppercase())
+                } else {
+                    low
+                };
                 let high = end + 4;
                 for &number in &scanner.by_number {
                     let Some(rule) = scanner.rules.get(number) else {
@@ -594,7 +606,7 @@ fn is_near(text: Text<'_>, rule: &Rule, start: usize, end: usize) -> bool {
         while let Some(i) = text.find(from, high, word) {
             let inside = i < end && i + word.len() > start;
             // Short words count only by themselves: "sin" is not in "single".
-            let alone = word.len() > 4
+            let alone = word.len() > 3
                 || !(text.before(i).is_ascii_alphabetic()
                     || text.at(i + word.len()).is_ascii_alphabetic());
             if alone && !inside {

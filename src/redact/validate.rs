@@ -7,6 +7,8 @@
 pub enum Validator {
     /// Looks made by a machine: letters and digits, at least eight different characters.
     Random,
+    /// Letters of both cases and digits, as base62 and base64 have.
+    Mixed,
     /// Luhn's check digit (ISO/IEC 7812-1, annex B).
     Luhn,
     /// A payment card number: brand range, length and Luhn.
@@ -75,6 +77,20 @@ pub enum Validator {
     Ipv6,
     /// A telephone number with a plausible count of digits.
     Phone,
+    /// A telephone number in national form: no date, no version, no lone block of digits in a range of years.
+    National,
+    /// A mail address: not a repository's `git@`, not a file such as `logo@2x.png`.
+    Email,
+    /// US bank routing number (ABA).
+    Aba,
+    /// Swedish personal number: Luhn over the last ten digits.
+    Personnummer,
+    /// Vehicle identification number: letters and digits, check digit in place nine.
+    Vin,
+    /// Number of a health plan: no date.
+    Member,
+    /// A diagnosis code with its dot, or three characters long.
+    Icd,
 }
 
 impl Validator {
@@ -95,6 +111,13 @@ impl Validator {
             Self::Random => {
                 let letters = s.iter().any(u8::is_ascii_alphabetic);
                 letters && !d.is_empty() && super::text::distinct(value) >= 8
+            }
+            Self::Mixed => {
+                let case = |test: fn(&u8) -> bool| value.iter().any(test);
+                case(u8::is_ascii_uppercase)
+                    && case(u8::is_ascii_lowercase)
+                    && !d.is_empty()
+                    && super::text::distinct(value) >= 8
             }
             Self::Luhn => luhn(&d),
             Self::Pan => pan(&d),
@@ -195,6 +218,24 @@ impl Validator {
             Self::Ipv4 => ipv4(value),
             Self::Ipv6 => ipv6(value),
             Self::Phone => (7..=15).contains(&d.len()) && super::text::distinct(&s) >= 3,
+            Self::National => {
+                (7..=15).contains(&d.len())
+                    && super::text::distinct(&s) >= 3
+                    && !is_date(value)
+                    && !is_version(value)
+            }
+            Self::Email => email(value),
+            Self::Aba => {
+                d.len() == 9
+                    && number(&d, 0, 9) > 0
+                    && weighted(&d, &[3, 7, 1, 3, 7, 1, 3, 7, 1]) % 10 == 0
+            }
+            Self::Personnummer => {
+                (d.len() == 10 || d.len() == 12) && luhn(d.get(d.len() - 10..).unwrap_or(&[]))
+            }
+            Self::Vin => vin(&s),
+            Self::Member => d.len() >= 5 && !is_date(value),
+            Self::Icd => value.len() == 3 || value.get(3) == Some(&b'.') && value.len() > 4,
         }
     }
 }
@@ -558,6 +599,80 @@ fn isikukood(d: &[u32]) -> bool {
     check == at(d, 10) && (1..=8).contains(&at(d, 0))
 }
 
+/// `2024-01-15`, `15.01.2024` and so on.
+fn is_date(value: &[u8]) -> bool {
+    let parts: Vec<&[u8]> = value
+        .split(|b| !b.is_ascii_digit())
+        .filter(|p| !p.is_empty())
+        .collect();
+    let part = |i: usize| {
+        parts.get(i).map_or((0, 0), |p| {
+            (
+                p.len(),
+                p.iter().fold(0u32, |n, b| {
+                    n.saturating_mul(10).saturating_add(u32::from(b - b'0'))
+                }),
+            )
+        })
+    };
+    let year = |(len, n): (usize, u32)| len == 4 && (1900..=2100).contains(&n);
+    let small = |(len, n): (usize, u32)| len <= 2 && (1..=31).contains(&n);
+    parts.len() >= 3
+        && (year(part(0)) && small(part(1)) && small(part(2))
+            || small(part(0)) && small(part(1)) && year(part(2)))
+}
+
+fn is_version(value: &[u8]) -> bool {
+    let dots = value.iter().filter(|&&b| b == b'.').count();
+    dots >= 2 && value.split(|&b| b == b'.').any(|p| p.len() < 2)
+}
+
+fn email(value: &[u8]) -> bool {
+    let mut parts = value.rsplitn(2, |&b| b == b'@');
+    let (domain, local) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
+    let end = domain
+        .rsplit(|&b| b == b'.')
+        .next()
+        .unwrap_or(&[])
+        .to_ascii_lowercase();
+    let file = [
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "js", "ts", "css", "json", "html", "local",
+    ]
+    .iter()
+    .any(|e| end == e.as_bytes());
+    !file
+        && !local.is_empty()
+        && !matches!(local, b"git" | b"hg" | b"svn")
+        && !local.starts_with(b".")
+        && !local.ends_with(b".")
+}
+
+fn vin(s: &[u8]) -> bool {
+    const WEIGHTS: [u32; 17] = [8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2];
+    let value = |b: &u8| match b {
+        b'0'..=b'9' => u32::from(b - b'0'),
+        b'A'..=b'H' => u32::from(b - b'A') + 1,
+        b'J'..=b'N' => u32::from(b - b'J') + 1,
+        b'P' => 7,
+        b'R' => 9,
+        b'S'..=b'Z' => u32::from(b - b'S') + 2,
+        _ => 0,
+    };
+    let sum: u32 = s
+        .iter()
+        .map(value)
+        .zip(WEIGHTS)
+        .map(|(v, w)| v * w)
+        .sum::<u32>()
+        % 11;
+    let check = if sum == 10 {
+        b'X'
+    } else {
+        b'0' + u8::try_from(sum).unwrap_or(0)
+    };
+    s.len() == 17 && s.get(8) == Some(&check) && s.iter().any(u8::is_ascii_alphabetic)
+}
+
 fn ipv4(value: &[u8]) -> bool {
     let Some(ip) = str::from_utf8(value)
         .ok()
@@ -572,6 +687,7 @@ fn ipv4(value: &[u8]) -> bool {
         && first != 255
         && first > 0
         && !ip.is_multicast()
+        && !value.ends_with(b".0.0")
 }
 
 fn ipv6(value: &[u8]) -> bool {

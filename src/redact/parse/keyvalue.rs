@@ -141,10 +141,12 @@ fn link(text: Text<'_>, start: usize, end: usize) -> Option<Link> {
         b'-' if text.at(at + 1) == b'>' => link(at + 2),
         b'|' if text.at(at + 1) != b'|' => link(at + 1),
         b'\t' => link(at + 1),
-        b',' if quoted_key => link(skip_lines(text, at + 1)).map(|l| Link {
-            quoted_only: true,
-            ..l
-        }),
+        b',' if quoted_key && is_argument(text, start, at) => {
+            link(skip_lines(text, at + 1)).map(|l| Link {
+                quoted_only: true,
+                ..l
+            })
+        }
         b'(' => link(at + 1).map(|l| Link {
             quoted_only: true,
             ..l
@@ -154,6 +156,16 @@ fn link(text: Text<'_>, start: usize, end: usize) -> Option<Link> {
             .or_else(|| spaced(text, start, end, at))
             .map(|l| Link { env, ..l }),
     }
+}
+
+/// Whether the quoted name `start..` and the quoted value after the comma at `comma` are arguments, as in `define('KEY', 'value')`.
+fn is_argument(text: Text<'_>, start: usize, comma: usize) -> bool {
+    let open = text.back(start, 6, |b| is_quote(b) || is_blank(b) || b == b'\\');
+    let Some(v) = value::read(text, text.skip(comma + 1, 60, |b| b.is_ascii_whitespace())) else {
+        return false;
+    };
+    let after = text.skip(v.span.1, 6, |b| is_quote(b) || is_blank(b) || b == b'\\');
+    matches!(text.before(open), b'(' | b'[' | b',') && !matches!(text.at(after), b':' | b'=')
 }
 
 /// `name="password" value="…"` and `- name: PASSWORD`, `value: …` on the next line.

@@ -10,6 +10,15 @@ const KEY_MAX: usize = 32 * 1024;
 pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
     let text = scene.text;
     let putty = text.has(hit.0, b"putty");
+    if !putty && text.at(hit.0) != b'-' {
+        // The base64 of a key without its BEGIN line.
+        let start = text.back(hit.0, 16, is_base64);
+        let end = body_end(text, start, (start + KEY_MAX).min(text.len()));
+        if end >= start + 60 {
+            found.push((start, end));
+        }
+        return;
+    }
     let label_end = text.skip(hit.1, 64, |b| b.is_ascii_alphanumeric() || b == b' ');
     let label = text.cut(hit.1, label_end);
     let private = putty

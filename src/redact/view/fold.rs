@@ -123,7 +123,7 @@ fn look_alike(c: char) -> Option<char> {
     let pair = match u32::from(c) {
         0x180..=0x3ff => LATIN_GREEK,
         0x400..=0x52f => CYRILLIC,
-        0x530..=0x58f | 0x1c80..=0x1fff | 0x2c00..=0x2fff => ARMENIAN_COPTIC,
+        0x530..=0x58f | 0x2c80..=0x2cff => ARMENIAN_COPTIC,
         0x13a0..=0x13ff => CHEROKEE,
         0x1d00..=0x1d2b | 0xa730..=0xa7ff => SMALL_CAPITALS,
         0xa4d0..=0xa4ff => LISU,
@@ -278,8 +278,6 @@ const ARMENIAN_COPTIC: &[(char, char)] = &[
     ('Ⲧ', 'T'),
     ('ⲭ', 'x'),
     ('ⲩ', 'y'),
-    ('ᴦ', 'r'),
-    ('ι', 'i'),
 ];
 
 const CHEROKEE: &[(char, char)] = &[
