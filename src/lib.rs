@@ -28,3 +28,8 @@ pub use wire::MEMORY_TOOL;
 pub fn generate_key_file(path: impl AsRef<std::path::Path>) -> Result<(), Error> {
     Ok(key::generate_key_file(path.as_ref(), None, &key::OsRandom)?)
 }
+
+/// The README's Rust snippet, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

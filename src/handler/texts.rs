@@ -96,6 +96,9 @@ pub(super) fn failed(error: &Error) -> Reply {
         Code::NoSpace => "The memory store's disk is full, nothing was written",
         Code::Key => "The memory store cannot use the keys of this memory",
         Code::Locked => "The memory store is in use by another process",
+        _ if matches!(error, Error::Store(StoreError::ReadOnly)) => {
+            "The memory can only be read here, nothing was written"
+        }
         _ => "The memory store could not carry out the command",
     };
     Reply::error(format!(
