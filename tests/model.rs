@@ -6,7 +6,11 @@
 //!
 //! 256 sequences; set `PROPTEST_CASES` for more.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
