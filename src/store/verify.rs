@@ -144,6 +144,7 @@ fn verify_tenant(
     let reader = Reader {
         core,
         live: Some(Arc::clone(&live)),
+        expiry: None,
     };
     let mut walk = TreeWalk {
         reader: &reader,
@@ -152,7 +153,8 @@ fn verify_tenant(
         report,
         reached: Reached::default(),
     };
-    let is_whole = walk.directory(&reader.root(), "/memories");
+    let holds = walk.directory(&reader.hold_list(), "(the list of holds)");
+    let is_whole = walk.directory(&reader.root(), "/memories") && holds;
     let mut reached = walk.reached;
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
@@ -202,8 +204,9 @@ impl TreeWalk<'_> {
                         }
                     }
                 }
+                DirentBody::Hold(_) => {}
                 DirentBody::Directory { .. } => {
-                    if let Some(directory) = Directory::of(&entry) {
+                    if let Some(directory) = directory.child(&entry) {
                         is_whole &= self.directory(&directory, &path);
                     }
                 }
@@ -213,8 +216,8 @@ impl TreeWalk<'_> {
         let is_right = summary.files == below.files
             && summary.directories == below.directories
             && summary.bytes == below.bytes
-            && summary.holds == below.holds
             && summary.oldest <= below.oldest
+            && summary.born <= below.born
             && summary.height >= below.height
             && summary.reach >= below.reach;
         if !is_right {
@@ -250,6 +253,7 @@ fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached)
                         reached.contents.insert(meta.content);
                     }
                     DirentBody::Directory { .. } => directories.push(entry.node),
+                    DirentBody::Hold(_) => {}
                 }
             }
             Ok(())
