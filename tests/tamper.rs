@@ -441,7 +441,7 @@ fn a_tampered_policy_or_job_does_not_spread() {
         value[20] ^= 1;
         backend.tamper(&key, Some(value));
         // Replacing the policy relies on the stored one: it must not be taken for genuine.
-        let replaced = vault.set_policy(store_kit::roomy_policy());
+        let replaced = vault.set_policy(&store_kit::roomy_policy());
         assert!(replaced.as_ref().is_err_and(is_integrity), "{replaced:?}");
         backend.tamper(&key, Some(scene.records[&key].clone()));
         drop(vault);

@@ -73,10 +73,17 @@ pub(super) struct Top {
 /// Unfinished work: what waits, and what a running write still owns.
 #[derive(Default)]
 pub(super) struct Jobs {
-    pub(super) waiting: Mutex<HashMap<JobId, Job>>,
+    pub(super) waiting: Mutex<HashMap<JobId, StoredJob>>,
     pub(super) staging: Mutex<HashSet<JobId>>,
     pub(super) changed: Condvar,
     pub(super) closing: AtomicBool,
+}
+
+/// A job, and the hash of its record as the root counts it.
+#[derive(Clone)]
+pub(super) struct StoredJob {
+    pub(super) job: Job,
+    pub(super) mac: [u8; 32],
 }
 
 /// A change of one of the records that the root counts: head, policy part or job.
@@ -98,7 +105,7 @@ pub(super) struct CoreParts {
     pub(super) keyring: Keyring,
     pub(super) mode: OpenMode,
     pub(super) heads: HashMap<FileTag, ShortMac>,
-    pub(super) jobs: HashMap<JobId, Job>,
+    pub(super) jobs: HashMap<JobId, StoredJob>,
     pub(super) top: Top,
     pub(super) state: State,
 }
