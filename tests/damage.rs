@@ -602,8 +602,8 @@ fn copies_that_a_killed_open_left_behind_are_put_back() {
         let live = store.join("gen-000001");
         let kept = store.join("gen-000001.keep");
         if half_removed {
-            fs::create_dir(store.join("gen-000001.keep-unfinished")).unwrap();
-            fs::write(store.join("gen-000001.keep-unfinished/db"), b"half").unwrap();
+            fs::create_dir(store.join("gen-000001.unfinished")).unwrap();
+            fs::write(store.join("gen-000001.unfinished/db"), b"half").unwrap();
         } else {
             fs::rename(&live, &kept).unwrap();
         }
@@ -623,7 +623,7 @@ fn copies_that_a_killed_open_left_behind_are_put_back() {
         let left: Vec<_> = fs::read_dir(&store)
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
-            .filter(|name| name.to_string_lossy().contains("keep"))
+            .filter(|name| name.to_string_lossy().contains("gen-000001."))
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }

@@ -130,3 +130,37 @@ pub fn copy_generation(from: &Path, to: &Path) -> io::Result<()> {
     }
     fs::File::open(to)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(directory: &Path) -> Vec<String> {
+        let mut names = names(directory).unwrap();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_set_aside_in_vain_comes_back() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["db", "conf", "snap.01"] {
+            fs::write(home.path().join(name), name).unwrap();
+        }
+        assert!(set_aside(home.path(), Derived::Settings).unwrap());
+        assert_eq!(sorted(home.path()), ["aside-conf", "db", "snap.01"]);
+        assert!(set_aside(home.path(), Derived::SettingsAndSnapshots).unwrap());
+        // What the engine makes instead.
+        fs::write(home.path().join("conf"), "new").unwrap();
+        fs::write(home.path().join("snap.02"), "new").unwrap();
+        bring_back(home.path()).unwrap();
+        assert_eq!(sorted(home.path()), ["conf", "db", "snap.01"]);
+        assert_eq!(fs::read(home.path().join("conf")).unwrap(), b"conf");
+
+        set_aside(home.path(), Derived::SettingsAndSnapshots).unwrap();
+        fs::write(home.path().join("snap.02"), "new").unwrap();
+        remove_aside(home.path()).unwrap();
+        assert_eq!(sorted(home.path()), ["db", "snap.02"]);
+        assert!(!set_aside(home.path(), Derived::Settings).unwrap());
+    }
+}
