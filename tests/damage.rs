@@ -10,11 +10,7 @@
 //! an honest older copy of the whole: STATE put back (or its newest slot lost) *and* the
 //! engine's files put back. So a round damages STATE, or other files, never both.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod store_kit;
 

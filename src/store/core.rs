@@ -197,7 +197,13 @@ impl Core {
         if self.durability.is_failed() {
             return StoreError::OutcomeUnknown;
         }
-        self.note_damage();
+        // One tenant's lost keys are no reason to stop the others' writes.
+        if !matches!(
+            error,
+            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
+        ) {
+            self.note_damage();
+        }
         error
     }
 

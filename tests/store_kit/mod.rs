@@ -1,6 +1,11 @@
 //! What the integrity tests share: stores with a model of what is in them, and the judge of answers.
 
-#![allow(dead_code, reason = "no test file uses all of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, and no test file uses all of this"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
