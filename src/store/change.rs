@@ -17,7 +17,7 @@ use crate::record::{
 };
 use crate::seal;
 
-use super::core::{Core, TopChange};
+use super::core::{Core, StoredJob, TopChange};
 use super::index::{EntryChange, short};
 use super::reader::{Directory, Reader};
 use super::tenant::{Live, Tenant, TenantCrypto};
@@ -459,12 +459,14 @@ impl<'a> Change<'a> {
             old,
             new: Some(sealed.clone()),
         }];
+        let mut job_macs = Vec::new();
         for (id, job, old) in &self.jobs {
             let key = RecordKey::Job(*id);
             let new = match job {
                 Some(job) => Some(core.seal_top(&key, &job.encode())?),
                 None => None,
             };
+            job_macs.push(new.as_ref().map(|new| core.top_mac(&key, new)));
             changes.push(TopChange {
                 key,
                 old: *old,
@@ -493,9 +495,9 @@ impl<'a> Change<'a> {
             sealed,
             seq,
         });
-        for (id, job, _) in std::mem::take(&mut self.jobs) {
-            match job {
-                Some(job) => core.start_job(id, job),
+        for ((id, job, _), mac) in std::mem::take(&mut self.jobs).into_iter().zip(job_macs) {
+            match job.zip(mac) {
+                Some((job, mac)) => core.start_job(id, StoredJob { job, mac }),
                 None => core.forget_job(id),
             }
         }

@@ -105,10 +105,17 @@ pub(super) struct Top {
 /// Unfinished work: what waits, and what a running write still owns.
 #[derive(Default)]
 pub(super) struct Jobs {
-    pub(super) waiting: Mutex<HashMap<JobId, Job>>,
+    pub(super) waiting: Mutex<HashMap<JobId, StoredJob>>,
     pub(super) staging: Mutex<HashSet<JobId>>,
     pub(super) changed: Condvar,
     pub(super) closing: AtomicBool,
+}
+
+/// A job, and the hash of its record as the root counts it.
+#[derive(Clone)]
+pub(super) struct StoredJob {
+    pub(super) job: Job,
+    pub(super) mac: [u8; 32],
 }
 
 /// A change of one of the records that the root counts: head, policy part or job.
@@ -130,7 +137,7 @@ pub(super) struct CoreParts {
     pub(super) keyring: Keyring,
     pub(super) mode: OpenMode,
     pub(super) heads: HashMap<FileTag, ShortMac>,
-    pub(super) jobs: HashMap<JobId, Job>,
+    pub(super) jobs: HashMap<JobId, StoredJob>,
     pub(super) top: Top,
     pub(super) state: State,
 }
@@ -225,7 +232,13 @@ impl Core {
         if self.durability.is_failed() {
             return StoreError::OutcomeUnknown;
         }
-        self.note_damage();
+        // One tenant's lost keys are no reason to stop the others' writes.
+        if !matches!(
+            error,
+            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
+        ) {
+            self.note_damage();
+        }
         error
     }
 

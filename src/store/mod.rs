@@ -215,7 +215,7 @@ impl Store {
     /// Replaces the store's policy.
     pub(crate) fn set_policy(&self, text: &str) -> Result<(), StoreError> {
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        self.core.put_policy(&current, text)?;
+        self.core.put_policy(text)?;
         *current = text.into();
         Ok(())
     }
