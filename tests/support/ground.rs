@@ -28,10 +28,15 @@ pub struct Watch {
 
 impl Watch {
     pub fn new(hook: impl Fn(&Point) + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::with_hook(hook))
+    }
+
+    /// As [`Watch::new`], for a hook that itself refers to the watch.
+    pub fn with_hook(hook: impl Fn(&Point) + Send + Sync + 'static) -> Self {
+        Self {
             gate: RwLock::new(()),
             hook: Box::new(hook),
-        })
+        }
     }
 
     fn pass<T>(&self, operation: impl FnOnce() -> T) -> T {

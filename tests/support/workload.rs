@@ -187,8 +187,7 @@ impl Worker {
             0 => 0,
             1..=10 => self.rng.below(3_000),
             11..=17 => self.rng.below(20_000),
-            18 => self.rng.below(80_000),
-            _ => self.rng.below(200_000),
+            _ => self.rng.below(60_000),
         };
         let mut text = String::new();
         if bytes > 0 {
