@@ -107,6 +107,7 @@ pub struct Worker {
     top: String,
     tree: Tree,
     serial: u64,
+    bytes_max: u64,
 }
 
 impl Worker {
@@ -116,6 +117,15 @@ impl Worker {
             top: top.to_owned(),
             tree,
             serial: 0,
+            bytes_max: 60_000,
+        }
+    }
+
+    /// One that writes small files only.
+    pub fn small(seed: u64, top: &str, tree: Tree) -> Self {
+        Self {
+            bytes_max: 8_000,
+            ..Self::new(seed, top, tree)
         }
     }
 
@@ -183,12 +193,13 @@ impl Worker {
 
     fn create(&mut self) -> Op {
         let path = self.new_path();
-        let bytes = match self.rng.below(20) {
-            0 => 0,
-            1..=10 => self.rng.below(3_000),
-            11..=17 => self.rng.below(20_000),
-            _ => self.rng.below(60_000),
+        let most = match self.rng.below(20) {
+            0 => 1,
+            1..=10 => 3_000,
+            11..=17 => 20_000,
+            _ => 60_000,
         };
+        let bytes = self.rng.below(most.min(self.bytes_max));
         let mut text = String::new();
         if bytes > 0 {
             text = format!("{}\n", self.mark());
