@@ -5,6 +5,7 @@ use thiserror::Error as ThisError;
 use crate::key::KeyError;
 use crate::path::TenantNameError;
 use crate::policy::PolicyError;
+use crate::redact::RedactError;
 use crate::store::StoreError;
 
 /// What kept the store from doing its work.
@@ -23,6 +24,9 @@ pub enum Error {
     /// The policy does not load.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// A redaction rule cannot be used.
+    #[error(transparent)]
+    Redaction(#[from] RedactError),
     /// The tenant's name is not one.
     #[error(transparent)]
     TenantName(#[from] TenantNameError),
@@ -76,7 +80,9 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::Key(_) | Self::NoKeySource => Code::Key,
-            Self::Policy(_) | Self::TenantName(_) | Self::NoPath => Code::Usage,
+            Self::Policy(_) | Self::Redaction(_) | Self::TenantName(_) | Self::NoPath => {
+                Code::Usage
+            }
             Self::Store(error) => store_code(error),
         }
     }

@@ -9,12 +9,13 @@ pub mod key;
 pub mod path;
 pub mod policy;
 mod record;
+pub mod redact;
 mod seal;
 mod store;
 pub mod wire;
 
 pub use error::{Code, Error};
-pub use handler::{Answer, Slot, Tenant, Vault, VaultBuilder};
+pub use handler::{Answer, RescanReport, Slot, Tenant, Vault, VaultBuilder};
 pub use store::{Depth, OpenMode, Problem, StoreError, StoreStats, TenantStats, VerifyReport};
 pub use wire::MEMORY_TOOL;
 
@@ -27,3 +28,8 @@ pub use wire::MEMORY_TOOL;
 pub fn generate_key_file(path: impl AsRef<std::path::Path>) -> Result<(), Error> {
     Ok(key::generate_key_file(path.as_ref(), None, &key::OsRandom)?)
 }
+
+/// The README's Rust snippet, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

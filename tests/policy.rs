@@ -5,7 +5,7 @@
 use std::fs;
 
 use serde::Deserialize;
-use strongroom::policy::{self, OnExisting, Policy, PolicyError, Refusal};
+use strongroom::policy::{self, OnExisting, Policy, PolicyError, Refusal, RulePack};
 
 #[derive(Deserialize)]
 struct Golden {
@@ -67,10 +67,9 @@ fn columns_count_characters() {
 #[test]
 fn messages_never_quote_redaction_values() {
     for text in [
-        "[redaction]\nallow = [\"hunter2\"]",
         "[redaction]\nallow = [\"hunter2\", 7]",
         "[[redaction.rules]]\nid = \"a\"\nclass = \"b\"\nkeywords = [\"hunter2\"]\nregex = \"hunter2\"\nexamples = [\"hunter2\", \"\"]",
-        "[[redaction.rules]]\nid = \"a\"\nclass = \"b\"\nkeywords = [\"hunter2\"]\nregex = \"hunter2\"\nexamples = [\"hunter2\"]",
+        "[[redaction.rules]]\nid = \"a\"\nclass = \"b\"\nkeywords = [\"hunter2\"]\nregex = \"hunter2\"\nexamples = [\"hunter3\"]",
     ] {
         let error = load_error(text);
         assert!(!error.to_string().contains("hunter2"), "{error}");
@@ -96,7 +95,8 @@ fn an_empty_policy_is_the_default() {
     assert!(policy.write.images && policy.paths.portable_names);
     assert!(policy.paths.read_only.matches("/memories/policies"));
     assert!(policy.paths.denied.is_empty() && policy.tenants.is_empty());
-    assert!(!policy.audit.enabled && policy.redaction.rule_packs.is_empty());
+    assert!(!policy.audit.enabled);
+    assert_eq!(policy.redaction.rule_packs, [RulePack::Secrets]);
     assert_eq!(policy.retention.expire_after_last_access, None);
 }
 

@@ -12,6 +12,9 @@ use super::BackendError;
 /// One slot of STATE in bytes: a page, so that a write of one slot cannot tear the other.
 pub const STATE_SLOT_BYTES: usize = 4_096;
 
+/// How the name of a file ends while it is being written.
+const TEMPORARY: &str = "tmp";
+
 /// The largest keyring or tenant key file that is read, in bytes.
 const BLOB_BYTES_MAX: u64 = 1_024 * 1_024;
 
@@ -33,17 +36,6 @@ pub enum Copy {
     A,
     /// The second.
     B,
-}
-
-impl Copy {
-    /// The one that this is not.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::A => Self::B,
-            Self::B => Self::A,
-        }
-    }
 }
 
 /// Small blobs with durable, atomic writes. Nothing here is readable without a key.
@@ -81,6 +73,8 @@ pub trait KeyStore: Send + Sync {
 /// The key store of a store directory.
 pub struct FileKeyStore {
     directory: PathBuf,
+    /// One replacement at a time, since they share the name of the temporary file.
+    replacing: Mutex<()>,
 }
 
 impl FileKeyStore {
@@ -89,6 +83,7 @@ impl FileKeyStore {
     pub fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_path_buf(),
+            replacing: Mutex::new(()),
         }
     }
 
@@ -136,18 +131,28 @@ impl KeyStore for FileKeyStore {
     fn write(&self, item: Item, copy: Copy, bytes: &[u8]) -> Result<(), BackendError> {
         let written = match item {
             Item::State => self.write_state(copy, bytes),
-            Item::Keyring | Item::Tenant(_) => replace_durably(&self.path(item, copy), bytes),
+            Item::Keyring | Item::Tenant(_) => {
+                let _one_at_a_time = self
+                    .replacing
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                replace_durably(&self.path(item, copy), bytes)
+            }
         };
         written.map_err(|error| BackendError::from_io(&error))
     }
 
     fn destroy(&self, item: Item) -> Result<(), BackendError> {
         for copy in [Copy::A, Copy::B] {
-            match overwrite_and_remove(&self.path(item, copy)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(BackendError::from_io(&error));
+            let path = self.path(item, copy);
+            // A kill between writing and renaming leaves a whole copy under this name.
+            for path in [path.with_extension(TEMPORARY), path] {
+                match overwrite_and_remove(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(BackendError::from_io(&error));
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         }
         Ok(())
@@ -264,10 +269,8 @@ fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 /// Writes a temporary sibling, syncs it, renames it over `path`, syncs the directory.
 fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    if !directory.exists() {
-        create_private_directory(directory)?;
-    }
-    let temporary = path.with_extension("tmp");
+    create_private_directory(directory)?;
+    let temporary = path.with_extension(TEMPORARY);
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -280,14 +283,15 @@ fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
+/// Makes a directory that is missing, durably. (A new store has all of them.)
 fn create_private_directory(directory: &Path) -> io::Result<()> {
-    if let Some(parent) = directory.parent()
-        && !parent.exists()
-    {
-        create_private_directory(parent)?;
+    if directory.exists() {
+        return Ok(());
     }
-    fs::create_dir(directory)?;
-    set_private_mode(directory)?;
+    match fs::create_dir(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => set_private_mode(directory)?,
+    }
     match directory.parent() {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),
@@ -317,9 +321,10 @@ fn list_tags(keys: &Path) -> io::Result<Vec<[u8; 16]>> {
             continue;
         }
         for file in fs::read_dir(shard.path())? {
-            if let Some(tag) = file?.file_name().to_str().and_then(unhex) {
-                tags.push(tag);
-            }
+            let name = file?.file_name();
+            // What a kill left half written counts too, so that it is found and removed.
+            let name = name.to_str().map(|name| name.trim_end_matches(".tmp"));
+            tags.extend(name.and_then(unhex));
         }
     }
     Ok(tags)

@@ -26,6 +26,7 @@ pub struct SledBackend {
     durable: Mutex<u64>,
     syncs: AtomicU64,
     poisoned: AtomicBool,
+    process: u32,
 }
 
 impl SledBackend {
@@ -47,6 +48,10 @@ impl SledBackend {
             .write(true)
             .open(directory.join("db"))
             .map_err(|error| BackendError::from_io(&error))?;
+        // A killed process may have left writes that only the page cache has. Answers from
+        // them are given from now on, so they must be durable.
+        file.sync_data()
+            .map_err(|error| BackendError::from_io(&error))?;
         make_private_and_durable(directory).map_err(|error| BackendError::from_io(&error))?;
         Ok(Self {
             directory: directory.to_path_buf(),
@@ -57,6 +62,7 @@ impl SledBackend {
             durable: Mutex::new(0),
             syncs: AtomicU64::new(0),
             poisoned: AtomicBool::new(false),
+            process: std::process::id(),
         })
     }
 
@@ -190,7 +196,12 @@ impl Drop for SledBackend {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let _flushed = catch_unwind(AssertUnwindSafe(|| drop(db)));
+        if self.process == std::process::id() {
+            let _flushed = catch_unwind(AssertUnwindSafe(|| drop(db)));
+        } else {
+            // In a child made by `fork`, sled's flush on drop would write the parent's files.
+            std::mem::forget(db);
+        }
     }
 }
 

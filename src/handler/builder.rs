@@ -98,7 +98,8 @@ impl VaultBuilder {
         self
     }
 
-    /// Writes nothing at all, repairs included. Default: false.
+    /// Writes no record and repairs nothing. Default: false. The lock file is still
+    /// written, and the engine needs to write its own files when it opens them.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.mode = if read_only {
             OpenMode::ReadOnly
@@ -176,11 +177,9 @@ impl VaultBuilder {
         };
         let copies = directory.keyring_copies()?;
         let opened = open_keyring(&copies, &credential()?)?;
-        if let (Some(_), OpenMode::ReadWrite) = (opened.repair, self.mode) {
-            directory.repair_keyring(&opened.keyring)?;
-        }
         let store = directory.open(
             opened.keyring,
+            opened.repair.is_some(),
             Arc::clone(&self.clock),
             Arc::clone(&self.random),
             self.keep_copy,
@@ -252,7 +251,12 @@ impl VaultBuilder {
 
     fn policy_text(&self) -> Result<String, Error> {
         match &self.policy {
-            Some(policy) => Ok(policy.to_toml()),
+            Some(policy) => {
+                // A policy that was changed in code may be one that would not load again.
+                let text = policy.to_toml();
+                policy::load(&text, "the new policy")?;
+                Ok(text)
+            }
             None => Ok(policy::load_named_or_path("default")?.to_toml()),
         }
     }

@@ -4,7 +4,7 @@ use crate::policy::OnExisting;
 use crate::record::DirentBody;
 use crate::wire::Reply;
 
-use super::edits::not_through_file;
+use super::redaction::with_note;
 use super::{Line, Stop, refuse, texts};
 
 impl Line<'_> {
@@ -14,9 +14,10 @@ impl Line<'_> {
             return Err(refuse(texts::is_directory(&path)));
         }
         self.may_write(&path)?;
+        self.check_name(&path)?;
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&path)?;
-            not_through_file(&walk, &path)?;
+            self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {
                 None => None,
                 Some(DirentBody::Directory { .. }) => {
@@ -27,8 +28,8 @@ impl Line<'_> {
                     OnExisting::Overwrite => Some(meta.bytes),
                 },
             };
-            self.put_text(change, &path, file_text, old_bytes)?;
-            Ok(Reply::text(texts::created(&path)))
+            let cleaned = self.put_text(change, &path, file_text, old_bytes)?;
+            Ok(Reply::text(with_note(texts::created(&path), cleaned.note)))
         })
     }
 }

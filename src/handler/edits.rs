@@ -5,8 +5,9 @@ use zeroize::Zeroizing;
 use crate::edit::{self, EditError};
 use crate::path::MemoryPath;
 use crate::record::{DirentBody, FileKind, FileMeta};
-use crate::store::{Change, NewFile, Reader};
+use crate::store::{Change, NewFile, Reader, Walk};
 
+use super::redaction::Cleaned;
 use super::{Line, Stop, refuse, texts};
 
 /// A text file that is to be edited.
@@ -62,16 +63,33 @@ impl Line<'_> {
         })
     }
 
-    /// Checks the whole after-image against the limits and plans to store it.
+    /// Redacts the whole after-image, checks it against the limits and plans to store it.
     ///
-    /// `old_bytes` is the size of the file that it replaces, if there is one.
+    /// `old_bytes` is the size of the file that it replaces, if there is one. Returns the
+    /// text as it is stored, with what the model is told about it.
     pub(super) fn put_text(
         &self,
         change: &mut Change<'_>,
         path: &MemoryPath,
         text: &str,
         old_bytes: Option<u64>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Cleaned, Stop> {
+        // Before redaction too, so that nobody can make it scan more than may be stored.
+        self.check_text(path, text)?;
+        let cleaned = self.clean(change, path, text)?;
+        let lines = self.check_text(path, &cleaned.text)?;
+        let file = NewFile {
+            kind: FileKind::Text,
+            bytes: cleaned.text.as_bytes(),
+            lines,
+            policy_digest: self.rules.in_force.digest,
+        };
+        self.put(change, path, &file, old_bytes)?;
+        Ok(cleaned)
+    }
+
+    /// Checks a text against the limits on one file. Returns how many lines it has.
+    fn check_text(&self, path: &MemoryPath, text: &str) -> Result<u64, Stop> {
         let limits = &self.rules.effective.limits;
         let lines = edit::check_line_count(text).map_err(|error| match error {
             EditError::TooManyLines { .. } => refuse(texts::too_many_lines(path)),
@@ -81,13 +99,7 @@ impl Line<'_> {
             .check_file_bytes(text.len() as u64)
             .and_then(|()| limits.check_lines(text))
             .map_err(|refusal| refuse(refusal.message(path.as_str())))?;
-        let file = NewFile {
-            kind: FileKind::Text,
-            bytes: text.as_bytes(),
-            lines,
-            policy_digest: self.rules.digest,
-        };
-        self.put(change, path, &file, old_bytes)
+        Ok(lines)
     }
 
     /// Checks the quotas and plans to store a file.
@@ -107,7 +119,11 @@ impl Line<'_> {
             .saturating_add(added);
         let files = below.files.saturating_add(u64::from(old_bytes.is_none()));
         let grows = added > old_bytes.unwrap_or(0);
-        let mut checked = limits.check_files(files);
+        // A tenant over a limit that was lowered may still edit and shrink what it has.
+        let mut checked = Ok(());
+        if old_bytes.is_none() {
+            checked = limits.check_files(files);
+        }
         if grows {
             checked = checked.and_then(|()| limits.check_total_bytes(total));
             if limits.store_max_bytes.is_some() {
@@ -117,6 +133,43 @@ impl Line<'_> {
         }
         checked.map_err(|refusal| refuse(refusal.message(path.as_str())))?;
         Ok(change.put_file(path, file)?)
+    }
+}
+
+impl Line<'_> {
+    /// Whether the directories that are missing on the way to `path` may be made.
+    pub(super) fn may_make_parents(
+        &self,
+        reader: &Reader<'_>,
+        walk: &Walk,
+        path: &MemoryPath,
+    ) -> Result<(), Stop> {
+        not_through_file(walk, path)?;
+        let missing = path
+            .depth()
+            .saturating_sub(1)
+            .saturating_sub(walk.entries.len());
+        if missing == 0 {
+            return Ok(());
+        }
+        let have = reader
+            .root()
+            .summary
+            .below
+            .directories
+            .saturating_add(missing as u64);
+        self.rules
+            .effective
+            .limits
+            .check_directories(have)
+            .map_err(|refusal| refuse(refusal.message(path.as_str())))?;
+        let mut parent = path.parent();
+        for _ in 0..missing {
+            let Some(directory) = parent else { break };
+            self.may_write(&directory)?;
+            parent = directory.parent();
+        }
+        Ok(())
     }
 }
 
@@ -130,7 +183,7 @@ pub(super) fn file_at(reader: &Reader<'_>, path: &MemoryPath) -> Result<Option<F
 }
 
 /// Refuses a path that runs through a file.
-pub(super) fn not_through_file(walk: &crate::store::Walk, path: &MemoryPath) -> Result<(), Stop> {
+fn not_through_file(walk: &Walk, path: &MemoryPath) -> Result<(), Stop> {
     let Some(depth) = walk.blocked_at() else {
         return Ok(());
     };

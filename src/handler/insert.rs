@@ -3,6 +3,7 @@
 use crate::edit;
 use crate::wire::Reply;
 
+use super::redaction::with_note;
 use super::{Line, Stop, refuse, texts};
 
 impl Line<'_> {
@@ -14,8 +15,8 @@ impl Line<'_> {
             let found = self.text_to_edit(change.reader(), &path, missing)?;
             let edited = edit::insert(&found.text, line, text)
                 .map_err(|error| refuse(error.reply_text(path.as_str(), "")))?;
-            self.put_text(change, &path, &edited.text, Some(found.bytes))?;
-            Ok(Reply::text(texts::inserted(&path)))
+            let cleaned = self.put_text(change, &path, &edited.text, Some(found.bytes))?;
+            Ok(Reply::text(with_note(texts::inserted(&path), cleaned.note)))
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
-use crate::policy::{EffectivePolicy, Policy};
+use crate::policy::EffectivePolicy;
 use crate::store::{self, Abort, Store};
 use crate::wire::{self, Command, Reply};
 
@@ -15,15 +15,21 @@ mod builder;
 mod create;
 mod delete;
 mod edits;
+mod in_force;
 mod insert;
 mod put_bytes;
+mod redaction;
 mod rename;
+mod rescan;
 mod str_replace;
 mod texts;
 mod vault;
 mod view;
 
+use in_force::InForce;
+
 pub use builder::VaultBuilder;
+pub use rescan::RescanReport;
 pub use vault::{Slot, Vault};
 
 /// One tenant's memory. Cheap to clone; all clones and all threads may use it at once.
@@ -38,9 +44,8 @@ pub struct Tenant {
 /// The policy as it binds one tenant.
 #[derive(Clone)]
 struct Rules {
-    policy: Arc<Policy>,
+    in_force: Arc<InForce>,
     effective: Arc<EffectivePolicy>,
-    digest: [u8; 32],
 }
 
 /// The answer to one line of input.
@@ -155,7 +160,7 @@ impl Tenant {
             Command::Delete { path } => line.delete(path),
             Command::Rename { old_path, new_path } => line.rename(old_path, new_path),
         };
-        settle(done)
+        line.settle(done)
     }
 
     /// `view`: a file's numbered lines, an image, or a directory's listing.
@@ -250,13 +255,11 @@ impl Tenant {
     /// As [`Tenant::run`].
     pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<Reply, Error> {
         let rules = self.rules();
-        settle(
-            Line {
-                tenant: self,
-                rules: &rules,
-            }
-            .put_bytes(path, bytes),
-        )
+        let line = Line {
+            tenant: self,
+            rules: &rules,
+        };
+        line.settle(line.put_bytes(path, bytes))
     }
 
     /// The longest input line that `exec` accepts under this tenant's policy, in bytes.
@@ -266,30 +269,20 @@ impl Tenant {
     }
 
     fn rules(&self) -> Rules {
-        let policy = self.shared.policy();
+        let in_force = self.shared.in_force();
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         match &*rules {
-            Some(rules) if Arc::ptr_eq(&rules.policy, &policy) => rules.clone(),
+            Some(rules) if Arc::ptr_eq(&rules.in_force, &in_force) => rules.clone(),
             _ => {
-                let effective = Arc::new(policy.for_tenant(&self.name));
-                let digest = policy.digest();
+                let effective = Arc::new(in_force.policy.for_tenant(&self.name));
                 rules
                     .insert(Rules {
-                        policy,
+                        in_force,
                         effective,
-                        digest,
                     })
                     .clone()
             }
         }
-    }
-}
-
-/// A refusal is a reply like any other; only a failure of the store is an error.
-fn settle(done: Result<Reply, Stop>) -> Result<Reply, Error> {
-    match done {
-        Ok(reply) | Err(Abort::Refused(reply)) => Ok(reply),
-        Err(Abort::Failed(error)) => Err(error.into()),
     }
 }
 
@@ -304,12 +297,27 @@ impl Line<'_> {
         &self.tenant.shared.store
     }
 
+    /// A refusal is a reply like any other; only a failure of the store is an error.
+    fn settle(&self, done: Result<Reply, Stop>) -> Result<Reply, Error> {
+        match done {
+            Ok(reply) | Err(Abort::Refused(reply)) => Ok(self.scrub_error(reply)),
+            Err(Abort::Failed(error)) => Err(error.into()),
+        }
+    }
+
     /// The guard: the only way from text to a path.
     fn guard(&self, raw: &str) -> Result<MemoryPath, Stop> {
         Guard::new()
             .portable_names(self.rules.effective.paths.portable_names)
             .check(raw)
-            .map_err(|error| refuse(format!("Error: {error}")))
+            // The guard's messages quote what they refuse, cut at some length: a secret in
+            // it must be seen before the cut.
+            .map_err(|error| match self.secret_in(raw) {
+                None => refuse(format!("Error: {error}")),
+                Some(rule) => refuse(format!(
+                    "Error: The path was refused, and it holds what looks like a secret (rule {rule}). Use a path below /memories without it"
+                )),
+            })
     }
 }
 

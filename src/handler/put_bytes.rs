@@ -5,7 +5,7 @@ use crate::record::{DirentBody, FileKind};
 use crate::store::NewFile;
 use crate::wire::Reply;
 
-use super::edits::not_through_file;
+use super::redaction::with_note;
 use super::view::image_type;
 use super::{Line, Stop, refuse, texts};
 
@@ -16,6 +16,7 @@ impl Line<'_> {
             return Err(refuse(texts::is_directory(&path)));
         }
         self.may_write(&path)?;
+        self.check_name(&path)?;
         let is_image = image_type(&path, bytes).is_some();
         let text = if is_image {
             None
@@ -27,7 +28,7 @@ impl Line<'_> {
         }
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&path)?;
-            not_through_file(&walk, &path)?;
+            self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {
                 None => None,
                 Some(DirentBody::Directory { .. }) => {
@@ -35,8 +36,9 @@ impl Line<'_> {
                 }
                 Some(DirentBody::File(meta)) => Some(meta.bytes),
             };
+            let mut note = None;
             if let Some(text) = text {
-                self.put_text(change, &path, text, old_bytes)?;
+                note = self.put_text(change, &path, text, old_bytes)?.note;
             } else {
                 self.check_image(bytes.len() as u64)
                     .map_err(|refusal| refuse(refusal.message(path.as_str())))?;
@@ -44,11 +46,11 @@ impl Line<'_> {
                     kind: FileKind::Bytes,
                     bytes,
                     lines: 0,
-                    policy_digest: self.rules.digest,
+                    policy_digest: self.rules.in_force.digest,
                 };
                 self.put(change, &path, &file, old_bytes)?;
             }
-            Ok(Reply::text(texts::created(&path)))
+            Ok(Reply::text(with_note(texts::created(&path), note)))
         })
     }
 

@@ -4,7 +4,6 @@ use crate::path::{DEPTH_MAX, MemoryPath, PATH_BYTES_MAX};
 use crate::store::{Directory, Reader};
 use crate::wire::Reply;
 
-use super::edits::not_through_file;
 use super::{Line, Stop, refuse, texts};
 
 impl Line<'_> {
@@ -17,6 +16,7 @@ impl Line<'_> {
         self.may_edit(&from, texts::missing(&from))?;
         if !to.is_root() {
             self.may_write(&to)?;
+            self.check_name(&to)?;
         }
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&from)?;
@@ -30,7 +30,7 @@ impl Line<'_> {
             if from.contains(&to) {
                 return Err(refuse(texts::into_itself(&from)));
             }
-            not_through_file(&target, &to)?;
+            self.may_make_parents(change.reader(), &target, &to)?;
             if let Some(directory) = Directory::of(entry) {
                 self.may_move_directory(&from)?;
                 self.may_move_directory(&to)?;

@@ -2,6 +2,7 @@
 
 use crate::error::{Code, Error};
 use crate::path::{DEPTH_MAX, MemoryPath, PATH_BYTES_MAX};
+use crate::store::StoreError;
 use crate::wire::Reply;
 
 pub(super) fn missing_view(path: &MemoryPath) -> String {
@@ -36,6 +37,10 @@ pub(super) fn not_text(path: &MemoryPath) -> String {
     format!(
         "Error: {path} is an image, not text. It can be viewed, renamed and deleted, not edited"
     )
+}
+
+pub(super) fn image_too_large(path: &MemoryPath, bytes: usize, limit: u64) -> String {
+    format!("Error: {path} is not shown: the image is too large, {bytes} of {limit} bytes")
 }
 
 pub(super) fn not_showable(path: &MemoryPath) -> String {
@@ -81,11 +86,19 @@ pub(super) fn too_many_lines(path: &MemoryPath) -> String {
 /// What the model reads when the store itself fails. It names no host path and no detail;
 /// the host gets the error itself.
 pub(super) fn failed(error: &Error) -> Reply {
+    if matches!(error, Error::Store(StoreError::OutcomeUnknown)) {
+        return Reply::error(
+            "Error: It is unknown whether the command was carried out, because the memory store failed meanwhile. Tell the user; view the path again once the store works",
+        );
+    }
     let what = match error.code() {
         Code::Integrity => "The memory store found damaged data and refused to use it",
         Code::NoSpace => "The memory store's disk is full, nothing was written",
         Code::Key => "The memory store cannot use the keys of this memory",
         Code::Locked => "The memory store is in use by another process",
+        _ if matches!(error, Error::Store(StoreError::ReadOnly)) => {
+            "The memory can only be read here, nothing was written"
+        }
         _ => "The memory store could not carry out the command",
     };
     Reply::error(format!(

@@ -10,6 +10,7 @@ use crate::store::{Depth, Store, StoreStats, VerifyReport};
 
 use super::Tenant;
 use super::builder::VaultBuilder;
+use super::in_force::InForce;
 
 /// An encrypted memory store with many tenants. Threads share one handle.
 ///
@@ -37,7 +38,9 @@ pub struct Vault {
 /// What a vault and its tenants' handles share.
 pub(super) struct Shared {
     pub(super) store: Store,
-    policy: RwLock<Arc<Policy>>,
+    in_force: RwLock<Arc<InForce>>,
+    /// One change of the policy at a time; readers of it never wait for the disk.
+    changing: Mutex<()>,
     random: Arc<dyn Random>,
 }
 
@@ -45,8 +48,8 @@ pub(super) struct Shared {
 pub type Slot = SlotInfo;
 
 impl Shared {
-    pub(super) fn policy(&self) -> Arc<Policy> {
-        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -58,11 +61,12 @@ impl Vault {
 
     pub(super) fn new(store: Store, random: Arc<dyn Random>) -> Result<Self, Error> {
         let policy = policy::load(&store.policy(), "the store's policy")?;
-        let policy = RwLock::new(Arc::new(policy));
+        let in_force = RwLock::new(Arc::new(InForce::new(policy)?));
         Ok(Self {
             shared: Arc::new(Shared {
                 store,
-                policy,
+                in_force,
+                changing: Mutex::new(()),
                 random,
             }),
         })
@@ -88,21 +92,29 @@ impl Vault {
     /// The policy that binds all commands.
     #[must_use]
     pub fn policy(&self) -> Arc<Policy> {
-        self.shared.policy()
+        Arc::clone(&self.shared.in_force().policy)
     }
 
-    /// Replaces the policy, for all handles at once.
+    /// Replaces the policy, for all handles at once. Files that are stored come under its
+    /// redaction at their next read, or all at once by [`Tenant::rescan`].
     ///
     /// # Errors
-    /// As any write.
-    pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
-        let mut current = self
+    /// [`Error::Policy`] for a policy that was built in code and would not load, or as any
+    /// write.
+    pub fn set_policy(&self, policy: &Policy) -> Result<(), Error> {
+        let text = policy.to_toml();
+        let next = Arc::new(InForce::new(policy::load(&text, "the new policy")?)?);
+        let _one_at_a_time = self
             .shared
-            .policy
-            .write()
+            .changing
+            .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        self.shared.store.set_policy(&policy.to_toml())?;
-        *current = Arc::new(policy);
+        self.shared.store.set_policy(&text)?;
+        *self
+            .shared
+            .in_force
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = next;
         Ok(())
     }
 

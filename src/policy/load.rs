@@ -275,9 +275,7 @@ fn finish(root: &Section<'_>, draft: Draft, read: ReadFile<'_>) -> Result<Policy
     draft
         .retention
         .refuse_in_this_build(&section("retention")?)?;
-    draft
-        .redaction
-        .refuse_in_this_build(&section("redaction")?)?;
+    draft.redaction.check(&section("redaction")?)?;
     draft.audit.refuse_in_this_build(&section("audit")?)?;
 
     let mut policy = Policy {

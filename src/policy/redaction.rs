@@ -1,12 +1,14 @@
 //! `[redaction]`: which values are removed before text is stored. Read and checked here;
-//! acted on by a later build.
+//! `redact` acts on it.
 //!
 //! No message quotes `allow`, a rule's expression or its examples: they may hold real values.
 
 use std::collections::BTreeMap;
 
+use crate::redact::{Action, Engine, RedactError, RuleDef};
+
 use super::emit::{Block, string, strings};
-use super::error::PolicyError;
+use super::error::{PolicyError, Position};
 use super::section::{Field, Section};
 
 pub(super) const KEYS: &[&str] = &["rule_packs", "notify_model", "allow", "actions", "rules"];
@@ -125,23 +127,51 @@ impl Redaction {
         })
     }
 
-    /// Refuses what this build cannot do. Goes away when redaction is built.
-    pub(super) fn refuse_in_this_build(&self, section: &Section<'_>) -> Result<(), PolicyError> {
-        for (key, accepted) in [
-            ("rule_packs", "[]"),
-            ("allow", "[]"),
-            ("rules", "no [[redaction.rules]]"),
-        ] {
-            let items = section.field(key).map(|field| field.items()).transpose()?;
-            if let Some([first, ..]) = items.as_deref() {
-                return Err(first.not_in_this_build(accepted));
-            }
-        }
-        let actions = section.section("actions")?;
-        match actions.and_then(|actions| actions.fields().next()) {
-            Some((_, first)) => Err(first.not_in_this_build("no [redaction.actions]")),
-            None => Ok(()),
-        }
+    /// The names of the shipped packs in use.
+    #[must_use]
+    pub fn pack_names(&self) -> Vec<&'static str> {
+        self.rule_packs
+            .iter()
+            .map(|pack| word(&PACKS, *pack))
+            .collect()
+    }
+
+    /// The engine that acts on this section: the shipped packs it names, its own rules
+    /// (compiled, their examples run), its actions and allowed values.
+    ///
+    /// # Errors
+    /// A rule that cannot be used or fails an example, or an action for nothing.
+    pub fn engine(&self) -> Result<Engine, RedactError> {
+        let actions = self
+            .actions
+            .iter()
+            .map(|(name, action)| (name.clone(), action.for_engine()));
+        Engine::builder()
+            .packs(&self.pack_names())
+            .rules(self.rules.iter().map(RedactionRule::for_engine))
+            .actions(actions)
+            .allow(&self.allow)
+            .build()
+    }
+
+    /// Builds the engine once, so that a policy whose rules cannot work does not load.
+    pub(super) fn check(&self, section: &Section<'_>) -> Result<(), PolicyError> {
+        let Err(error) = self.engine() else {
+            return Ok(());
+        };
+        let what = format!("failed to {error}. Correct or remove it");
+        let at = match &error {
+            RedactError::Rule { id, .. } => rule_spot(section, id)?,
+            RedactError::UnknownTarget { name, .. } => section
+                .section("actions")?
+                .and_then(|actions| Some(actions.field(name)?.at().position())),
+            _ => None,
+        };
+        let at = match at {
+            Some(at) => at,
+            None => section.required("rule_packs")?.at().position(),
+        };
+        Err(PolicyError::Value { at, what })
     }
 
     pub(super) fn blocks(&self) -> Vec<Block> {
@@ -168,7 +198,42 @@ impl Redaction {
     }
 }
 
+impl RedactionAction {
+    fn for_engine(self) -> Action {
+        match self {
+            Self::Label => Action::Label,
+            Self::Pseudonym => Action::Pseudonym,
+            Self::Last4 => Action::Last4,
+            Self::Reject => Action::Reject,
+            Self::Allow => Action::Allow,
+        }
+    }
+}
+
+/// Where the rule with this id stands in the policy's text.
+fn rule_spot(section: &Section<'_>, id: &str) -> Result<Option<Position>, PolicyError> {
+    for table in section.tables("rules")? {
+        let field = table.required("id")?;
+        if field.text()? == id {
+            return Ok(Some(field.at().position()));
+        }
+    }
+    Ok(None)
+}
+
 impl RedactionRule {
+    fn for_engine(&self) -> RuleDef {
+        RuleDef {
+            id: self.id.clone(),
+            class: self.class.clone(),
+            keywords: self.keywords.clone(),
+            regex: Some(self.regex.clone()),
+            examples: self.examples.clone(),
+            negative_examples: self.negative_examples.clone(),
+            ..RuleDef::default()
+        }
+    }
+
     fn parse(section: &Section<'_>) -> Result<Self, PolicyError> {
         section.accept(RULE_KEYS)?;
         let texts = |key| {

@@ -31,6 +31,13 @@ pub enum Refusal {
         /// The limit.
         limit: u64,
     },
+    /// The tenant would have more directories than `limits.max_files`.
+    Directories {
+        /// Directories there would be.
+        have: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The tenant would have more bytes than `limits.max_total_bytes`.
     TotalBytes {
         /// Bytes there would be.
@@ -91,6 +98,9 @@ impl Refusal {
             Self::Files { have, limit } => format!(
                 "there would be too many files, {have} of {limit}. Delete or merge files that are no longer needed"
             ),
+            Self::Directories { have, limit } => format!(
+                "there would be too many directories, {have} of {limit}. Delete directories that are no longer needed"
+            ),
             Self::TotalBytes { have, limit } => format!(
                 "the memory would be too large, {have} of {limit} bytes. Delete or shorten files that are no longer needed"
             ),
@@ -141,6 +151,15 @@ impl Limits {
     pub fn check_files(&self, have: u64) -> Result<(), Refusal> {
         let limit = self.max_files;
         within(have, limit, Refusal::Files { have, limit })
+    }
+
+    /// Whether the tenant may have this many directories: as many as files.
+    ///
+    /// # Errors
+    /// [`Refusal::Directories`].
+    pub fn check_directories(&self, have: u64) -> Result<(), Refusal> {
+        let limit = self.max_files;
+        within(have, limit, Refusal::Directories { have, limit })
     }
 
     /// Whether the tenant may have this many bytes in all.

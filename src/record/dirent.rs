@@ -97,12 +97,14 @@ impl Dirent {
         let own_reach = 1 + self.name.len() as u64;
         match &self.body {
             DirentBody::Directory { summary, .. } => Share {
+                directories: summary.below.directories.saturating_add(1),
                 height: summary.below.height.saturating_add(1),
                 reach: summary.below.reach.saturating_add(own_reach),
                 ..summary.below
             },
             DirentBody::File(file) => Share {
                 files: 1,
+                directories: 0,
                 bytes: file.bytes,
                 oldest: file.accessed,
                 holds: u64::from(file.held),

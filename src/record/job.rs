@@ -3,7 +3,7 @@
 use crate::key::FileTag;
 
 use super::codec::{Decoder, Encoder};
-use super::{ContentId, NodeId, RecordError};
+use super::{ContentId, NodeId, RecordError, TenantId};
 
 /// The most directories that a job remembers: it walks depth first, one path at a time.
 pub const JOB_DIRECTORIES_MAX: usize = 64;
@@ -14,8 +14,10 @@ pub const JOB_DIRECTORIES_MAX: usize = 64;
 /// finishes, the job removes what it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Whose records these are.
-    pub tenant: FileTag,
+    /// Whose records these are, by file tag.
+    pub tag: FileTag,
+    /// The id under which they lie. It outlives the tenant, and removing a content needs no key.
+    pub tenant: TenantId,
     /// Directories to empty; the last one first.
     pub directories: Vec<NodeId>,
     /// A content to remove, and how many chunks of it are left.
@@ -28,7 +30,7 @@ impl Job {
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.directories.len() <= JOB_DIRECTORIES_MAX);
         let mut out = Encoder::default();
-        out.array(&self.tenant.0);
+        out.array(&self.tag.0).array(&self.tenant.0);
         out.u32(u32::try_from(self.directories.len()).unwrap_or(u32::MAX));
         for directory in &self.directories {
             out.array(&directory.0);
@@ -46,7 +48,8 @@ impl Job {
     /// [`RecordError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut from = Decoder::new("job", bytes);
-        let tenant = FileTag(from.array()?);
+        let tag = FileTag(from.array()?);
+        let tenant = TenantId(from.array()?);
         let count = from.u32()? as usize;
         if count > JOB_DIRECTORIES_MAX {
             return Err(from.malformed());
@@ -62,6 +65,7 @@ impl Job {
         };
         from.finish()?;
         Ok(Self {
+            tag,
             tenant,
             directories,
             content,

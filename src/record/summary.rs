@@ -31,6 +31,7 @@ impl Summary {
         out.u64(self.entries)
             .array(&self.set_hash.0)
             .u64(self.below.files)
+            .u64(self.below.directories)
             .u64(self.below.bytes)
             .u64(self.below.oldest)
             .u64(self.below.holds)
@@ -44,6 +45,7 @@ impl Summary {
             set_hash: SetHash(from.array()?),
             below: Share {
                 files: from.u64()?,
+                directories: from.u64()?,
                 bytes: from.u64()?,
                 oldest: from.u64()?,
                 holds: from.u64()?,
@@ -59,6 +61,8 @@ impl Summary {
 pub struct Share {
     /// Files.
     pub files: u64,
+    /// Directories.
+    pub directories: u64,
     /// Bytes of their contents, unpadded.
     pub bytes: u64,
     /// A lower bound of the last access of any of them ([`UnixMillis::MAX`] if there is none).
@@ -75,6 +79,7 @@ impl Share {
     /// What an empty directory adds.
     pub const NOTHING: Self = Self {
         files: 0,
+        directories: 0,
         bytes: 0,
         oldest: UnixMillis::MAX,
         holds: 0,
@@ -95,6 +100,10 @@ impl Share {
         };
         Some(Self {
             files,
+            directories: self
+                .directories
+                .checked_sub(old.directories)?
+                .checked_add(new.directories)?,
             bytes: self.bytes.checked_sub(old.bytes)?.checked_add(new.bytes)?,
             oldest,
             holds: self.holds.checked_sub(old.holds)?.checked_add(new.holds)?,

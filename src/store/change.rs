@@ -78,6 +78,11 @@ impl<'a> Change<'a> {
         &self.reader
     }
 
+    /// The keyed digest by which a removed value is known within this tenant.
+    pub(crate) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
+        self.crypto.pseudonym(value)
+    }
+
     /// Stores a file, in place of the one that may be there; missing directories are made.
     pub(crate) fn put_file(
         &mut self,
@@ -127,6 +132,25 @@ impl<'a> Change<'a> {
         self.set_entry(directory, tag, old, Some(entry))
     }
 
+    /// Notes under which policy a file was scanned, and changes nothing else of it.
+    pub(crate) fn set_policy_digest(
+        &mut self,
+        path: &MemoryPath,
+        digest: [u8; 32],
+    ) -> Result<(), StoreError> {
+        let (directory, name) = self.enter_parent(path)?;
+        let tag = self.crypto.name_tag(directory, name);
+        let old = self.entry(directory, name)?;
+        let Some((entry, _)) = &old else {
+            return Err(StoreError::Damaged("a directory"));
+        };
+        let mut new = entry.clone();
+        if let DirentBody::File(meta) = &mut new.body {
+            meta.policy_digest = digest;
+        }
+        self.set_entry(directory, tag, old, Some(new))
+    }
+
     /// Removes a file, or a directory with all that is below it.
     pub(crate) fn remove(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
         let (directory, name) = self.enter_parent(path)?;
@@ -140,7 +164,8 @@ impl<'a> Change<'a> {
             DirentBody::Directory { summary, .. } if summary.entries > 0 => {
                 let directories = vec![entry.node];
                 self.add_job(Job {
-                    tenant: self.tenant.tag,
+                    tag: self.tenant.tag,
+                    tenant: self.crypto.id,
                     directories,
                     content: None,
                 })?;
@@ -310,7 +335,8 @@ impl<'a> Change<'a> {
         if self.chunk_deletes.saturating_add(chunks) > CHUNKS_INLINE_MAX {
             let content = Some((meta.content, chunks));
             return self.add_job(Job {
-                tenant: self.tenant.tag,
+                tag: self.tenant.tag,
+                tenant: self.crypto.id,
                 directories: Vec::new(),
                 content,
             });
@@ -338,18 +364,10 @@ impl<'a> Change<'a> {
         };
         let head_key = RecordKey::Head(self.tenant.tag);
         let sealed = core.seal_top(&head_key, &head.encode())?;
-        let old = self
-            .reader
-            .live
+        let expected = self.reader.live.as_ref().map(|live| live.sealed.clone());
+        let old = expected
             .as_ref()
-            .filter(|live| !live.sealed.is_empty())
-            .map(|live| core.top_mac(&head_key, &live.sealed));
-        let expected = self
-            .reader
-            .live
-            .as_ref()
-            .filter(|_| old.is_some())
-            .map(|live| live.sealed.clone());
+            .map(|sealed| core.top_mac(&head_key, sealed));
         self.batch.expect.push((head_key.to_bytes(), expected));
         let mut changes = vec![TopChange {
             key: head_key,
@@ -498,8 +516,9 @@ impl Core {
         tenant: &Tenant,
         plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
-        self.check_writable()?;
         let lock = tenant.lock();
+        // Under the lock: an earlier writer may have failed or closed the store meanwhile.
+        self.check_writable()?;
         let planned = self.plan_and_commit(tenant, plan);
         drop(lock);
         match planned {
@@ -512,12 +531,7 @@ impl Core {
                 self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
                 Err(Abort::Refused(reason))
             }
-            Err(Abort::Failed(error)) => {
-                if error.is_damage() {
-                    self.note_damage();
-                }
-                Err(Abort::Failed(error))
-            }
+            Err(Abort::Failed(error)) => Err(self.failed(error).into()),
         }
     }
 

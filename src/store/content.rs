@@ -57,7 +57,8 @@ pub(super) fn stage(
     core.random.fill(&mut id)?;
     let id = JobId(id);
     let job = Job {
-        tenant: tenant.tag,
+        tag: tenant.tag,
+        tenant: crypto.id,
         directories: Vec::new(),
         content: Some((content, count)),
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use sha2::{Digest, Sha256};
 
@@ -48,12 +48,16 @@ pub(super) struct Core {
     pub(super) keyring: Mutex<Keyring>,
     pub(super) mode: OpenMode,
     pub(super) indexes: Indexes,
-    pub(super) tenants: Mutex<HashMap<FileTag, Arc<Tenant>>>,
+    pub(super) tenants: Mutex<HashMap<FileTag, Weak<Tenant>>>,
     /// The hash of each head's record, as the root counts it.
     pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
     pub(super) jobs: Jobs,
     top: Mutex<Top>,
     state: Mutex<State>,
+    /// Whether STATE says already that the store is in use.
+    in_use: AtomicBool,
+    /// The counter of the keyring that is on the disk: what the root may name.
+    keyring_counter: AtomicU64,
     durability: Durability,
     damaged: AtomicBool,
     state_writes: AtomicU64,
@@ -106,6 +110,13 @@ impl Core {
             batch: 0,
             root_digest: digest(&parts.top.sealed),
         };
+        let durable = match parts.mode {
+            OpenMode::ReadWrite => parts.state.seq,
+            // Nothing is written, so STATE stays as it is; the engine's file was synced.
+            OpenMode::ReadOnly => applied.seq,
+        };
+        let in_use = AtomicBool::new(!parts.state.clean);
+        let keyring_counter = AtomicU64::new(parts.keyring.counter());
         Self {
             backend: parts.backend,
             keys: parts.keys,
@@ -122,8 +133,11 @@ impl Core {
                 ..Jobs::default()
             },
             top: Mutex::new(parts.top),
+            // A crash may have left commits that STATE does not name yet.
+            durability: Durability::new(applied, durable),
             state: Mutex::new(parts.state),
-            durability: Durability::new(applied),
+            in_use,
+            keyring_counter,
             damaged: AtomicBool::new(false),
             state_writes: AtomicU64::new(0),
             process: std::process::id(),
@@ -163,6 +177,23 @@ impl Core {
         Ok(())
     }
 
+    /// What an error means for the store: damage stops writes and keeps reads. On a handle
+    /// that was closed, or on which a write failed, what is stored may rightly differ from
+    /// what is in memory.
+    pub(super) fn failed(&self, error: StoreError) -> StoreError {
+        if !error.is_damage() {
+            return error;
+        }
+        if let Err(closed) = self.check_open() {
+            return closed;
+        }
+        if self.durability.is_failed() {
+            return StoreError::OutcomeUnknown;
+        }
+        self.note_damage();
+        error
+    }
+
     /// Damage found on a read stops writes and keeps reads.
     pub(super) fn note_damage(&self) {
         self.damaged.store(true, Ordering::Release);
@@ -173,7 +204,12 @@ impl Core {
         self.durability.fail();
     }
 
-    /// Whether a failed write has made what is in memory and what is stored differ.
+    /// Notes that the keyring with this counter is on the disk.
+    pub(super) fn keyring_written(&self, counter: u64) {
+        self.keyring_counter.store(counter, Ordering::Release);
+    }
+
+    /// Whether a write failed, so that what is stored is not known.
     pub(super) fn is_failed(&self) -> bool {
         self.durability.is_failed()
     }
@@ -208,9 +244,10 @@ impl Core {
         mut batch: Batch,
         changes: Vec<TopChange>,
     ) -> Result<u64, StoreError> {
-        self.check_writable()?;
         self.check_room(&batch)?;
         let mut top = self.lock_top();
+        // Under the lock: whoever closes the store, or fails, does so under it too.
+        self.check_writable()?;
         self.mark_in_use()?;
         let mut root = top.root;
         let mut heads = Vec::new();
@@ -239,7 +276,7 @@ impl Core {
         }
         root.seq += 1;
         root.trusted_time = self.trusted_time(root.trusted_time);
-        root.keyring_counter = self.lock_keyring().counter();
+        root.keyring_counter = self.keyring_counter.load(Ordering::Acquire);
         let sealed = self.seal_top(&RecordKey::Root, &root.encode())?;
         let root_key = RecordKey::Root.to_bytes();
         batch
@@ -291,7 +328,7 @@ impl Core {
         synced?;
         closed?;
         let is_clean = self.lock_state().clean;
-        if is_clean || self.damaged.load(Ordering::Acquire) {
+        if is_clean || self.damaged.load(Ordering::Acquire) || self.is_failed() {
             return Ok(());
         }
         self.write_state(|state| state.clean = true)
@@ -332,8 +369,9 @@ impl Core {
 
     /// Says in STATE, before the first write, that the store is no longer closed in order.
     fn mark_in_use(&self) -> Result<(), StoreError> {
-        if self.lock_state().clean {
+        if !self.in_use.load(Ordering::Acquire) {
             self.write_state(|state| state.clean = false)?;
+            self.in_use.store(true, Ordering::Release);
         }
         Ok(())
     }

@@ -16,24 +16,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::backend::{
-    Backend, BackendError, Copy, FileKeyStore, Item, KeyStore, SledBackend, copy_generation,
+    Backend, BackendError, Copy, FileKeyStore, Item, KeyStore, SledBackend,
     remove_half_written_snapshots, set_private_mode, set_snapshots_aside,
 };
 use crate::clock::Clock;
 use crate::key::{Keyring, Random};
 
 use super::open::{self, Checked, Ground};
+use super::safety_copy::{SafetyCopy, has_data};
 use super::{OpenMode, Store, StoreError, keyring};
 
 const FIRST_GENERATION: u32 = 1;
 
-/// A generation up to this size is copied before the engine opens it after a crash.
-const COPY_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
-
 /// A store directory that this process has locked.
+///
+/// The lock ends when its file is closed, never by an unlock: a child made by `fork` shares
+/// the lock, and unlocking there would take it from the parent.
 pub(crate) struct StoreDirectory {
     path: PathBuf,
-    lock: File,
+    _lock: File,
     mode: OpenMode,
 }
 
@@ -81,7 +82,7 @@ impl StoreDirectory {
         let lock = take_lock(&path.join("LOCK"), mode)?;
         Ok(Self {
             path: path.to_path_buf(),
-            lock,
+            _lock: lock,
             mode,
         })
     }
@@ -95,12 +96,8 @@ impl StoreDirectory {
         ])
     }
 
-    /// Writes both copies of the keyring anew, after one of them was found damaged or old.
-    pub(crate) fn repair_keyring(&self, keyring: &Keyring) -> Result<(), StoreError> {
-        keyring::write(&FileKeyStore::new(&self.path), keyring)
-    }
-
-    /// Opens the store with its keyring.
+    /// Opens the store with its keyring. With `needs_repair` both copies of the keyring are
+    /// written anew, once the keyring has proved to be no older than the data.
     ///
     /// # Errors
     /// Any [`StoreError`]; after one, the engine's files are as they were before where a
@@ -108,6 +105,7 @@ impl StoreDirectory {
     pub(crate) fn open(
         self,
         keyring: Keyring,
+        needs_repair: bool,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         keep_copy: bool,
@@ -115,21 +113,25 @@ impl StoreDirectory {
         let keys: Arc<dyn KeyStore> = Arc::new(FileKeyStore::new(&self.path));
         let (number, is_clean) = open::generation(&*keys, &keyring)?;
         let live = self.path.join(generation_name(number));
-        let has_data = fs::metadata(live.join("db")).is_ok_and(|data| data.len() > 0);
-        if !has_data {
+        let copy = SafetyCopy::make(&live, !is_clean, keep_copy)?;
+        if !has_data(&live) {
             return Err(StoreError::RolledBack);
         }
-        let copy = SafetyCopy::make(&live, !is_clean, keep_copy)?;
         remove_half_written_snapshots(&live).map_err(|error| StoreError::io(&error))?;
         match check_generation(&live, &copy, &keyring, &keys, &clock, &random) {
             Ok(checked) => {
-                let store = open::start(checked, keyring, self.mode)?;
                 copy.discard()?;
                 remove_aside_snapshots(&live)?;
-                Ok(store.holding(self))
+                if needs_repair && self.mode == OpenMode::ReadWrite {
+                    keyring::write(&*keys, &keyring)?;
+                }
+                Ok(open::start(checked, keyring, self.mode)?.holding(self))
             }
             Err(error) => {
-                copy.put_back()?;
+                // Another error, such as a full disk or a busy engine, has damaged nothing.
+                if error.is_damage() {
+                    copy.put_back()?;
+                }
                 Err(error)
             }
         }
@@ -172,78 +174,6 @@ fn check_generation(
     }
 }
 
-impl Drop for StoreDirectory {
-    fn drop(&mut self) {
-        let _unlocked = self.lock.unlock();
-    }
-}
-
-/// A copy of the engine's files from before it opened them: opening damaged files rewrites them.
-struct SafetyCopy {
-    live: PathBuf,
-    copy: Option<PathBuf>,
-}
-
-impl SafetyCopy {
-    fn make(live: &Path, is_needed: bool, keep_large: bool) -> Result<Self, StoreError> {
-        let copy = live.with_extension("keep");
-        if copy.exists() {
-            // An earlier open died half way: its copy is older than any rewriting.
-            return Ok(Self {
-                live: live.to_path_buf(),
-                copy: Some(copy),
-            });
-        }
-        if !is_needed || (!keep_large && directory_bytes(live) > COPY_BYTES_MAX) {
-            return Ok(Self {
-                live: live.to_path_buf(),
-                copy: None,
-            });
-        }
-        let unfinished = live.with_extension("keep-unfinished");
-        let copied = remove_if_there(&unfinished)
-            .and_then(|()| copy_generation(live, &unfinished))
-            .and_then(|()| fs::rename(&unfinished, &copy));
-        match copied {
-            Ok(()) => Ok(Self {
-                live: live.to_path_buf(),
-                copy: Some(copy),
-            }),
-            Err(error) => {
-                let _removed = remove_if_there(&unfinished);
-                Err(StoreError::io(&error))
-            }
-        }
-    }
-
-    /// Makes the live files what they were; the copy stays.
-    fn restore(&self) -> Result<(), StoreError> {
-        let Some(copy) = &self.copy else {
-            return Ok(());
-        };
-        remove_if_there(&self.live)
-            .and_then(|()| copy_generation(copy, &self.live))
-            .map_err(|error| StoreError::io(&error))
-    }
-
-    /// Makes the live files what they were, with the copy itself.
-    fn put_back(&self) -> Result<(), StoreError> {
-        let Some(copy) = &self.copy else {
-            return Ok(());
-        };
-        remove_if_there(&self.live)
-            .and_then(|()| fs::rename(copy, &self.live))
-            .map_err(|error| StoreError::io(&error))
-    }
-
-    fn discard(&self) -> Result<(), StoreError> {
-        let Some(copy) = &self.copy else {
-            return Ok(());
-        };
-        remove_if_there(copy).map_err(|error| StoreError::io(&error))
-    }
-}
-
 /// Somebody else may have made a store in the same place meanwhile.
 fn not_renamed(error: &std::io::Error) -> StoreError {
     match error.kind() {
@@ -269,6 +199,10 @@ fn build(
     make_directory(directory)?;
     let _lock = take_lock(&directory.join("LOCK"), OpenMode::ReadWrite)?;
     make_directory(&directory.join("keys"))?;
+    for shard in 0..=u8::MAX {
+        make_directory(&directory.join("keys").join(format!("{shard:02x}")))?;
+    }
+    sync_directory(&directory.join("keys"))?;
     let live = directory.join(generation_name(FIRST_GENERATION));
     make_directory(&live)?;
     let keys: Arc<dyn KeyStore> = Arc::new(FileKeyStore::new(directory));
@@ -356,17 +290,10 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io(&error))
 }
 
-fn sync_directory(path: &Path) -> Result<(), StoreError> {
+pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(|error| StoreError::io(&error))
-}
-
-fn remove_if_there(path: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 fn remove_aside_snapshots(live: &Path) -> Result<(), StoreError> {
@@ -377,14 +304,4 @@ fn remove_aside_snapshots(live: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
-}
-
-fn directory_bytes(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else {
-        return 0;
-    };
-    entries
-        .flatten()
-        .map(|entry| entry.metadata().map_or(0, |data| data.len()))
-        .sum()
 }

@@ -29,11 +29,11 @@ struct Progress {
 }
 
 impl Durability {
-    /// All up to `applied` is durable already.
-    pub(super) fn new(applied: Applied) -> Self {
+    /// All up to commit `durable` is durable, and STATE names it.
+    pub(super) fn new(applied: Applied, durable: u64) -> Self {
         let progress = Progress {
             applied,
-            durable: applied.seq,
+            durable,
             syncing: false,
             failed: false,
         };

@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::backend::Batch;
-use crate::key::FileTag;
 use crate::record::{Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, RecordKey};
 
 use super::StoreError;
@@ -145,19 +144,32 @@ impl Core {
             .get(&id)
             .cloned();
         let Some(job) = job else { return Ok(()) };
-        let tenant = self.tenant_by_tag(job.tenant);
         let key = RecordKey::Job(id);
         // A job may have been noted for a write that failed before anything was stored.
         let Some(sealed) = self.backend.get(&key.to_bytes())? else {
             self.forget_job(id);
             return Ok(());
         };
-        let tenant = tenant?;
-        let _lock = tenant.lock();
+        // What is counted out of the root's hash must be the record that was counted in.
+        if self.open_job(&key.to_bytes(), &sealed)? != job {
+            self.note_damage();
+            return Err(StoreError::Damaged("the list of unfinished work"));
+        }
+        // Contents go without keys: a tenant whose first write never finished has none.
+        let tenant = match self.tenant_by_tag(job.tag) {
+            Err(_) if job.directories.is_empty() => None,
+            tenant => Some(tenant?),
+        };
+        let _lock = tenant.as_ref().map(|tenant| tenant.lock());
+        let live = tenant.as_ref().and_then(|tenant| tenant.live());
         let mut batch = Batch::default();
-        let next = match tenant.live() {
-            Some(live) => self.plan_step(&live.crypto, job, &mut batch)?,
-            None => self.plan_orphan(job.tenant)?,
+        let next = plan_content(job, &mut batch);
+        let next = match (next, live) {
+            (Step::Descend(job), Some(live)) => {
+                self.plan_directory(&live.crypto, job, &mut batch)?
+            }
+            (Step::Descend(_), None) => return Err(StoreError::KeyFileMissing),
+            (Step::Left(job), _) => job,
         };
         let new = match &next {
             Some(job) => Some(self.seal_top(&key, &job.encode())?),
@@ -172,29 +184,13 @@ impl Core {
         Ok(())
     }
 
-    /// A tenant without a head has nothing that a job could remove.
-    fn plan_orphan(&self, _tenant: FileTag) -> Result<Option<Job>, StoreError> {
-        Ok(None)
-    }
-
-    /// Fills a batch with deletes. Returns what remains of the job.
-    fn plan_step(
+    /// Fills a batch with deletes of a directory's entries. Returns what remains of the job.
+    fn plan_directory(
         &self,
         crypto: &Arc<TenantCrypto>,
         mut job: Job,
         batch: &mut Batch,
     ) -> Result<Option<Job>, StoreError> {
-        if let Some((content, left)) = job.content {
-            let count = left.min(u32::try_from(OPERATIONS_PER_BATCH).unwrap_or(u32::MAX));
-            let from = left - count;
-            for number in from..left {
-                batch
-                    .deletes
-                    .push(RecordKey::Chunk(crypto.id, content, number).to_bytes());
-            }
-            job.content = (from > 0).then_some((content, from));
-            return Ok((job.content.is_some() || !job.directories.is_empty()).then_some(job));
-        }
         let Some(directory) = job.directories.last().copied() else {
             return Ok(None);
         };
@@ -236,4 +232,31 @@ impl Core {
         }
         Ok((!job.directories.is_empty()).then_some(job))
     }
+}
+
+/// What is to be done with a job after its content was looked at.
+enum Step {
+    /// There are directories to empty.
+    Descend(Job),
+    /// This remains of it.
+    Left(Option<Job>),
+}
+
+/// Fills a batch with deletes of a content's chunks, from the last one down.
+fn plan_content(mut job: Job, batch: &mut Batch) -> Step {
+    let Some((content, left)) = job.content else {
+        return if job.directories.is_empty() {
+            Step::Left(None)
+        } else {
+            Step::Descend(job)
+        };
+    };
+    let from = left.saturating_sub(u32::try_from(OPERATIONS_PER_BATCH).unwrap_or(u32::MAX));
+    for number in from..left {
+        batch
+            .deletes
+            .push(RecordKey::Chunk(job.tenant, content, number).to_bytes());
+    }
+    job.content = (from > 0).then_some((content, from));
+    Step::Left((job.content.is_some() || !job.directories.is_empty()).then_some(job))
 }

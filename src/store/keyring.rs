@@ -32,10 +32,13 @@ impl Store {
         let value = change(&mut keyring)?;
         // Once the slots have changed in memory, a keyring that may not be on disk must
         // not reach the root: the store would refuse it as too old.
+        // Until both copies are on the disk, the root must not name the new counter: the
+        // store would refuse its own keyring as too old.
         write(&*core.keys, &keyring).map_err(|_| {
             core.fail();
             StoreError::OutcomeUnknown
         })?;
+        core.keyring_written(keyring.counter());
         drop(keyring);
         let seq = core.commit(Batch::default(), Vec::new())?;
         core.wait_durable(seq)?;

@@ -27,6 +27,7 @@ mod jobs;
 mod keyring;
 mod open;
 mod reader;
+mod safety_copy;
 mod state;
 mod tenant;
 mod verify;
@@ -156,8 +157,9 @@ impl Store {
 
     /// Replaces the store's policy.
     pub(crate) fn set_policy(&self, text: &str) -> Result<(), StoreError> {
-        self.core.put_policy(text)?;
-        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = text.into();
+        let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        self.core.put_policy(&current, text)?;
+        *current = text.into();
         Ok(())
     }
 

@@ -83,7 +83,7 @@ pub(crate) fn create(
         top: Top { root, sealed },
         state: first,
     });
-    core.put_policy(policy)?;
+    core.put_policy("", policy)?;
     core.close()
 }
 
@@ -289,19 +289,30 @@ fn remove_uncommitted_keys(
 }
 
 impl Core {
-    /// Replaces the store's policy. Durable when it returns.
-    pub(super) fn put_policy(&self, policy: &str) -> Result<(), StoreError> {
+    /// Replaces the store's policy, which must be `current`. Durable when it returns.
+    pub(super) fn put_policy(&self, current: &str, policy: &str) -> Result<(), StoreError> {
         if policy.len() > POLICY_BYTES_MAX {
             return Err(StoreError::Limit("the policy is over 4 MiB"));
         }
         let mut old = HashMap::new();
+        let mut stored = Vec::new();
         scan_all(&*self.backend, &RecordKey::policies(), |key, value| {
+            let place = Place {
+                store: self.crypto.id,
+                epoch: 0,
+                key,
+            };
+            stored.extend_from_slice(&seal::open_record(&place, &self.crypto.policy, value)?);
             old.insert(
                 key.to_vec(),
                 seal::record_mac(&self.crypto.inventory, key, value),
             );
             Ok(())
         })?;
+        // What is counted out of the root's hash must be what was counted in.
+        if stored != current.as_bytes() {
+            return Err(self.failed(StoreError::Damaged("the policy")));
+        }
         let mut changes = Vec::new();
         for (number, part) in policy.as_bytes().chunks(POLICY_PART_BYTES).enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -326,9 +337,18 @@ impl Core {
         self.wait_durable(seq)
     }
 
-    /// The name of every tenant, for `tenant list` and `stats`.
+    /// The file tags of all tenants that exist.
     pub(super) fn known_heads(&self) -> Vec<FileTag> {
         let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
         heads.keys().copied().collect()
+    }
+
+    /// The hash that a tenant's head must have, if it exists.
+    pub(super) fn known_head(&self, tag: FileTag) -> Option<ShortMac> {
+        self.heads
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&tag)
+            .copied()
     }
 }

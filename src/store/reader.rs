@@ -97,6 +97,13 @@ impl Reader<'_> {
         }
     }
 
+    /// The keyed digest by which a removed value is known within this tenant.
+    pub(crate) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
+        self.live
+            .as_ref()
+            .map_or([0; 32], |live| live.crypto.pseudonym(value))
+    }
+
     /// Follows a path from the root as far as it exists.
     pub(crate) fn walk(&self, path: &MemoryPath) -> Result<Walk, StoreError> {
         let mut walk = Walk {
@@ -303,14 +310,7 @@ impl Core {
         let done = self.read_at(tenant, tenant.live(), &read);
         drop(lock);
         match done {
-            Err(Abort::Failed(error)) if error.is_damage() => {
-                // After a failed write, what is stored may rightly differ from what is in memory.
-                if self.is_failed() {
-                    return Err(StoreError::OutcomeUnknown.into());
-                }
-                self.note_damage();
-                Err(Abort::Failed(error))
-            }
+            Err(Abort::Failed(error)) => Err(self.failed(error).into()),
             done => done,
         }
     }

@@ -1,7 +1,7 @@
 //! A tenant in a running store: its keys, its head, and the lock that orders its writers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use crate::backend::{Copy, Item};
 use crate::key::aead::Cipher;
@@ -15,6 +15,12 @@ use super::StoreError;
 use super::core::Core;
 use super::index::short;
 
+/// How often a tenant is loaded before a mismatch counts as damage.
+const LOAD_TRIES: u32 = 10;
+
+/// So many handles of tenants that nobody holds any more are kept before they are swept.
+const TENANTS_KEPT: usize = 1_024;
+
 /// One tenant, shared by all who use it.
 pub(crate) struct Tenant {
     pub(super) name: TenantName,
@@ -27,7 +33,7 @@ pub(crate) struct Tenant {
 pub(super) struct Live {
     pub(super) crypto: Arc<TenantCrypto>,
     pub(super) head: Head,
-    /// The head's record; empty for a tenant that the running write creates.
+    /// The head's record.
     pub(super) sealed: Vec<u8>,
     /// The commit that wrote it.
     pub(super) seq: u64,
@@ -39,6 +45,7 @@ pub(super) struct TenantCrypto {
     pub(super) epoch: u32,
     records: BTreeMap<u32, Cipher>,
     names: MacKey,
+    pseudonyms: MacKey,
     pub(super) inventory: MacKey,
     store: StoreId,
 }
@@ -54,6 +61,7 @@ impl TenantCrypto {
             id: keys.tenant_id(),
             epoch: *epoch,
             names: MacKey::new(&keys.name_key()),
+            pseudonyms: MacKey::new(&keys.pseudonym_key()),
             inventory: MacKey::new(&keys.inventory_key()),
             records,
             store,
@@ -64,6 +72,11 @@ impl TenantCrypto {
     pub(super) fn name_tag(&self, directory: NodeId, name: &str) -> NameTag {
         let mac = self.names.mac(&[&directory.0, name.as_bytes()]);
         NameTag(short(&mac))
+    }
+
+    /// The keyed digest by which a removed value is known within this tenant.
+    pub(super) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
+        self.pseudonyms.mac(&[value])
     }
 
     pub(super) fn seal_entry(
@@ -146,61 +159,75 @@ impl Tenant {
 
 impl Core {
     /// The shared handle of a tenant, loaded from its head if it exists.
+    ///
+    /// While it is being loaded, other handles may come, write and go. So what was read is
+    /// held against the root's list once more, and only a mismatch that stays is damage.
     pub(super) fn tenant(&self, name: &TenantName) -> Result<Arc<Tenant>, StoreError> {
         self.check_open()?;
         let tag = FileTag::of(&self.crypto.tag, name.as_str());
-        if let Some(tenant) = self.lock_tenants().get(&tag) {
-            return Ok(Arc::clone(tenant));
+        let mut tries = 0;
+        loop {
+            if let Some(tenant) = self.handle(tag) {
+                return Ok(tenant);
+            }
+            tries += 1;
+            let live = match self.load_live(name, tag) {
+                Ok(live) => live,
+                Err(StoreError::Damaged(_)) if tries < LOAD_TRIES => continue,
+                Err(error) => return Err(self.failed(error)),
+            };
+            let loaded = live
+                .as_ref()
+                .map(|live| short(&self.top_mac(&RecordKey::Head(tag), &live.sealed)));
+            let mut tenants = self.lock_tenants();
+            if let Some(tenant) = tenants.get(&tag).and_then(Weak::upgrade) {
+                return Ok(tenant);
+            }
+            if loaded != self.known_head(tag) {
+                continue;
+            }
+            if tenants.len() >= 2 * self.known_heads().len() + TENANTS_KEPT {
+                tenants.retain(|_, tenant| tenant.strong_count() > 0);
+            }
+            let tenant = Arc::new(Tenant {
+                name: name.clone(),
+                tag,
+                write: Mutex::new(()),
+                live: RwLock::new(live.map(Arc::new)),
+            });
+            tenants.insert(tag, Arc::downgrade(&tenant));
+            return Ok(tenant);
         }
-        let live = self.load_live(name, tag)?;
-        let tenant = Arc::new(Tenant {
-            name: name.clone(),
-            tag,
-            write: Mutex::new(()),
-            live: RwLock::new(live.map(Arc::new)),
-        });
-        // Another caller may have loaded it meanwhile: there must be one handle only.
-        Ok(Arc::clone(self.lock_tenants().entry(tag).or_insert(tenant)))
     }
 
-    /// All tenants that exist, by name.
-    pub(super) fn all_tenants(&self) -> Result<Vec<FileTag>, StoreError> {
-        self.check_open()?;
-        let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(heads.keys().copied().collect())
+    /// The handle of a tenant that somebody holds.
+    fn handle(&self, tag: FileTag) -> Option<Arc<Tenant>> {
+        self.lock_tenants().get(&tag).and_then(Weak::upgrade)
     }
 
     /// The handle of the tenant with this file tag; its name comes from its key file.
     pub(super) fn tenant_by_tag(&self, tag: FileTag) -> Result<Arc<Tenant>, StoreError> {
-        if let Some(tenant) = self.lock_tenants().get(&tag) {
-            return Ok(Arc::clone(tenant));
+        if let Some(tenant) = self.handle(tag) {
+            return Ok(tenant);
         }
         let keys = self.read_tenant_keys(tag)?;
         let name = TenantName::parse(keys.name()).map_err(|_| StoreError::KeyFileDamaged)?;
         self.tenant(&name)
     }
 
-    fn lock_tenants(&self) -> MutexGuard<'_, std::collections::HashMap<FileTag, Arc<Tenant>>> {
+    fn lock_tenants(&self) -> MutexGuard<'_, std::collections::HashMap<FileTag, Weak<Tenant>>> {
         self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads and checks a tenant's head. `None`: there is no such tenant.
     fn load_live(&self, name: &TenantName, tag: FileTag) -> Result<Option<Live>, StoreError> {
-        let known = self
-            .heads
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&tag)
-            .copied();
+        let known = self.known_head(tag);
         let key = RecordKey::Head(tag);
         let stored = self.backend.get(&key.to_bytes())?;
         let sealed = match (known, stored) {
             (None, None) => return Ok(None),
             (Some(known), Some(sealed)) if short(&self.top_mac(&key, &sealed)) == known => sealed,
-            _ => {
-                self.note_damage();
-                return Err(StoreError::Damaged("a tenant's head"));
-            }
+            _ => return Err(StoreError::Damaged("a tenant's head")),
         };
         let head = self.open_head(tag, &sealed)?;
         let keys = self.read_tenant_keys(tag)?;

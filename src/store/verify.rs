@@ -55,7 +55,7 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     let mut report = VerifyReport::default();
     check_root(core, &mut report);
     let mut known = HashSet::new();
-    for tag in core.all_tenants()? {
+    for tag in core.known_heads() {
         report.tenants += 1;
         // The key file is read again: the running process does not need it, the next one does.
         match core
@@ -74,10 +74,16 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
             }
         }
     }
-    find_strange_tenants(core, &known, &mut report)?;
-    if !report.problems.is_empty() {
-        core.note_damage();
+    find_strange_tenants(core, known, &mut report)?;
+    if report.problems.is_empty() {
+        return Ok(report);
     }
+    // After a failed write, what is stored may rightly differ from what is in memory.
+    core.check_open()?;
+    if core.is_failed() {
+        return Err(StoreError::OutcomeUnknown);
+    }
+    core.note_damage();
     Ok(report)
 }
 
@@ -205,6 +211,7 @@ impl TreeWalk<'_> {
         }
         let summary = &directory.summary.below;
         let is_right = summary.files == below.files
+            && summary.directories == below.directories
             && summary.bytes == below.bytes
             && summary.holds == below.holds
             && summary.oldest <= below.oldest
@@ -223,10 +230,9 @@ impl TreeWalk<'_> {
 
 /// Adds what unfinished work still has to remove.
 fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached) {
-    let jobs: Vec<Job> = stored_jobs(core)
+    let jobs = stored_jobs(core)
         .into_iter()
-        .filter(|job| job.tenant == tenant.tag)
-        .collect();
+        .filter(|job| job.tag == tenant.tag);
     let mut directories: Vec<NodeId> = Vec::new();
     for job in jobs {
         directories.extend(job.directories);
@@ -294,10 +300,10 @@ fn find_strays(
     }
 }
 
-/// Records under a tenant id that no head names.
+/// Records under a tenant id that neither a head nor unfinished work names.
 fn find_strange_tenants(
     core: &Core,
-    known: &HashSet<TenantId>,
+    mut known: HashSet<TenantId>,
     report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
     for prefix in RecordKey::tenant_spaces() {
@@ -309,8 +315,17 @@ fn find_strange_tenants(
             .next()
         {
             let tenant = RecordKey::from_bytes(&key).and_then(|key| key.tenant());
-            let is_known = tenant.is_some_and(|tenant| known.contains(&tenant));
-            if !is_known {
+            let is_known = |known: &HashSet<_>| tenant.is_some_and(|id| known.contains(&id));
+            if !is_known(&known) {
+                // It may have been created since the tenants were listed.
+                known.extend(stored_jobs(core).into_iter().map(|job| job.tenant));
+                known.extend(
+                    core.known_heads()
+                        .into_iter()
+                        .filter_map(|tag| tenant_id_of(core, tag)),
+                );
+            }
+            if !is_known(&known) && core.backend.get(&key)?.is_some() {
                 report.push(None, None, "stored records belong to no tenant");
             }
             // Past all records of this tenant: no key of it is greater than this.

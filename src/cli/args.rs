@@ -1,0 +1,304 @@
+//! What may be written on the command line, and the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// An encrypted store for Claude's memory tool (memory_20250818).
+#[derive(Parser)]
+#[command(
+    name = "strongroom",
+    version,
+    disable_help_subcommand = true,
+    after_help = "\
+Exit codes:
+  0 ok   1 other   2 usage   3 refused, or a policy that does not load   4 not found
+  5 integrity   6 locked   7 key   8 no space
+
+Example:
+  strongroom init --store ./memory --generate-key ./memory.key
+  echo '{\"command\":\"view\",\"path\":\"/memories\"}' | \\
+    strongroom exec --store ./memory --key-file ./memory.key"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Create a store.
+    ///
+    /// Nothing is created over something that exists. The parent directory must be there.
+    #[command(after_help = "\
+Example:
+  strongroom init --store ./memory --generate-key ./memory.key --policy strict")]
+    Init(InitArgs),
+    /// Carry out tool calls: JSON lines in, one tool_result line out for each.
+    ///
+    /// An input line is what the model sent as the tool's input, or the whole tool_use block,
+    /// whose id then comes back as tool_use_id. Blank lines are skipped; every other line gets
+    /// one answer, durable before it is printed. Refusals and failures are answers too: the
+    /// exit code is 0 at the end of the input, or when whoever reads the output has gone.
+    ///
+    /// SIGTERM, SIGINT and SIGHUP let a running command finish, then close the store. A kill
+    /// loses nothing that was answered.
+    #[command(after_help = "\
+Example:
+  echo '{\"command\":\"view\",\"path\":\"/memories\"}' | \\
+    strongroom exec --store ./memory --key-file ./memory.key --tenant acme/user-17")]
+    Exec(ExecArgs),
+    /// Check everything that is stored, and name what is damaged (exit code 5).
+    #[command(after_help = "\
+Example:
+  strongroom verify --store ./memory --key-file ./memory.key --quick")]
+    Verify(VerifyArgs),
+    /// Show totals. Writes nothing.
+    #[command(after_help = "\
+Example:
+  strongroom stats --store ./memory --key-file ./memory.key --json")]
+    Stats(LookArgs),
+    /// The tenants of a store.
+    #[command(after_help = "\
+Example:
+  strongroom tenant list --store ./memory --key-file ./memory.key")]
+    Tenant {
+        #[command(subcommand)]
+        command: TenantCommand,
+    },
+    /// The policy: what agents may store, see and touch.
+    #[command(after_help = "\
+Example:
+  strongroom policy check ./policy.toml")]
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+    /// The key slots: each opens the store on its own.
+    #[command(after_help = "\
+Example:
+  strongroom key list --store ./memory --key-file ./memory.key")]
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
+    /// Print a completion script for a shell.
+    #[command(after_help = "\
+Example:
+  strongroom completions bash > ~/.local/share/bash-completion/completions/strongroom")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum TenantCommand {
+    /// List the tenants with their files, bytes and first write. Writes nothing.
+    #[command(after_help = "\
+Example:
+  strongroom tenant list --store ./memory --key-file ./memory.key --json")]
+    List(LookArgs),
+}
+
+#[derive(Subcommand)]
+pub enum PolicyCommand {
+    /// Print the policy in force, or what differs from another. Writes nothing.
+    #[command(after_help = "\
+Example:
+  strongroom policy show --store ./memory --key-file ./memory.key --diff strict")]
+    Show(PolicyShowArgs),
+    /// Say whether a policy loads. Needs no store. Exit code 3 when it does not.
+    #[command(after_help = "\
+Example:
+  strongroom policy check ./policy.toml")]
+    Check(PolicyCheckArgs),
+    /// Put another policy in force, and print what changes.
+    #[command(after_help = "\
+Example:
+  strongroom policy set strict --store ./memory --key-file ./memory.key --dry-run")]
+    Set(PolicySetArgs),
+}
+
+#[derive(Subcommand)]
+pub enum KeyCommand {
+    /// List the key slots. Writes nothing.
+    #[command(after_help = "\
+Example:
+  strongroom key list --store ./memory --key-file ./memory.key")]
+    List(LookArgs),
+    /// Add a key slot, so that a second key or passphrase opens the store too.
+    ///
+    /// Without one of the --new options, a new passphrase is asked for on the terminal, twice.
+    #[command(after_help = "\
+Example:
+  strongroom key add --store ./memory --key-file ./memory.key \\
+    --generate-key ./spare.key --label \"in the safe\"")]
+    Add(KeyAddArgs),
+    /// Remove a key slot. The last one stays.
+    ///
+    /// A removed key no longer opens this store. It still opens any older copy of the store,
+    /// and the store's own keys do not change: whoever copied them while the key was valid
+    /// keeps what they have.
+    #[command(after_help = "\
+Example:
+  strongroom key remove 2 --store ./memory --key-file ./spare.key")]
+    Remove(KeyRemoveArgs),
+}
+
+/// The store and its key.
+#[derive(Args)]
+pub struct StoreArgs {
+    /// The store's directory, on a local disk.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "STRONGROOM_STORE",
+        hide_env_values = true
+    )]
+    pub store: PathBuf,
+    #[command(flatten)]
+    pub key: KeyArgs,
+}
+
+/// Where the key comes from. Without any, STRONGROOM_KEY_FILE, STRONGROOM_PASSPHRASE_FILE or
+/// STRONGROOM_KEY_COMMAND; else the passphrase is asked for on the terminal.
+#[derive(Args)]
+#[group(id = "key source", multiple = false)]
+pub struct KeyArgs {
+    /// The key is in this file [env: STRONGROOM_KEY_FILE].
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// The passphrase is the first line of this file [env: STRONGROOM_PASSPHRASE_FILE].
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: Option<PathBuf>,
+    /// This program prints the key line [env: STRONGROOM_KEY_COMMAND]. Split at white space,
+    /// '…' and "…" keep it; no shell reads it. Never write the secret itself here.
+    #[arg(long, value_name = "PROGRAM ARG…")]
+    pub key_command: Option<String>,
+}
+
+#[derive(Args)]
+pub struct InitArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Write a new key to this file, which must not exist, and use it.
+    #[arg(long, value_name = "FILE", conflicts_with = "key source")]
+    pub generate_key: Option<PathBuf>,
+    /// The store's policy: a shipped one by name (default, strict), or a file.
+    #[arg(long, value_name = "NAME|FILE", default_value = "default")]
+    pub policy: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ExecArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Whose memory: 1 to 128 of A-Z a-z 0-9 . _ @ : - with / between parts.
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub tenant: String,
+    /// Create the store if there is none, and its key file if there is neither. A store whose
+    /// key file is missing is an error (exit code 7), never a reason for a new key.
+    #[arg(long, conflicts_with = "read_only")]
+    pub create: bool,
+    /// Write nothing, whatever the input asks for.
+    #[arg(long)]
+    pub read_only: bool,
+}
+
+#[derive(Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Check the tree, not the contents of files.
+    #[arg(long)]
+    pub quick: bool,
+    /// Write nothing: neither repair the keyring nor finish removals.
+    #[arg(long)]
+    pub read_only: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// For commands that only look.
+#[derive(Args)]
+pub struct LookArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct PolicyShowArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// Print only the keys whose values differ in this policy: a shipped one, or a file.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub diff: Option<String>,
+}
+
+#[derive(Args)]
+pub struct PolicyCheckArgs {
+    /// A shipped policy (default, strict), or a file: its path has a / or ends in .toml.
+    #[arg(value_name = "NAME|FILE")]
+    pub policy: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct PolicySetArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// A shipped policy (default, strict), or a file: its path has a / or ends in .toml.
+    #[arg(value_name = "NAME|FILE")]
+    pub policy: String,
+    /// Print what would change, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct KeyAddArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    #[command(flatten)]
+    pub new: NewKeyArgs,
+    /// A note for `key list`, at most 64 bytes.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub label: String,
+}
+
+/// Where the added key comes from.
+#[derive(Args)]
+#[group(id = "new key source", multiple = false)]
+pub struct NewKeyArgs {
+    /// The new key is in this file.
+    #[arg(long, value_name = "FILE")]
+    pub new_key_file: Option<PathBuf>,
+    /// The new passphrase is the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    pub new_passphrase_file: Option<PathBuf>,
+    /// This program prints the new key line; written as for --key-command.
+    #[arg(long, value_name = "PROGRAM ARG…")]
+    pub new_key_command: Option<String>,
+    /// Write a new key to this file, which must not exist, and add it.
+    #[arg(long, value_name = "FILE")]
+    pub generate_key: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct KeyRemoveArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// The slot's id, from `key list`.
+    pub id: u64,
+}

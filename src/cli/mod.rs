@@ -1,0 +1,99 @@
+//! The command line: words to calls of the library, answers to stdout, all else to stderr.
+//!
+//! Each command has a small file of its own. Exit codes and the two lines of an error are in
+//! `failure`, where keys come from in `keys`.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+mod args;
+mod exec;
+mod failure;
+mod held;
+mod init;
+mod keys;
+mod open;
+mod output;
+mod policy;
+mod slots;
+mod stats;
+mod verify;
+mod words;
+
+use args::{Cli, Command, KeyCommand, PolicyCommand, TenantCommand};
+use failure::Stop;
+
+pub use output::say;
+
+/// Runs the command that the process was started with.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version go to stdout with 0, everything else to stderr with 2.
+        Err(error) => {
+            let _shown = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match run_command(&cli.command) {
+        // Whoever reads the output has read enough: no error.
+        Ok(()) | Err(Stop::PipeClosed) => ExitCode::SUCCESS,
+        Err(Stop::Failed(failure)) => failure.report(),
+    }
+}
+
+fn run_command(command: &Command) -> Result<(), Stop> {
+    match command {
+        Command::Init(args) => init::run(args),
+        Command::Exec(args) => exec::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Stats(args) => stats::run(args),
+        Command::Tenant {
+            command: TenantCommand::List(args),
+        } => stats::list_tenants(args),
+        Command::Policy { command } => match command {
+            PolicyCommand::Show(args) => policy::show(args),
+            PolicyCommand::Check(args) => policy::check(args),
+            PolicyCommand::Set(args) => policy::set(args),
+        },
+        Command::Key { command } => match command {
+            KeyCommand::List(args) => slots::list(args),
+            KeyCommand::Add(args) => slots::add(args),
+            KeyCommand::Remove(args) => slots::remove(args),
+        },
+        Command::Completions { shell } => complete(*shell),
+    }
+}
+
+fn complete(shell: clap_complete::Shell) -> Result<(), Stop> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "strongroom", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_in_its_help() {
+        fn check(command: &mut clap::Command, name: &str) {
+            let help = command.render_long_help().to_string();
+            let (_, example) = help.split_once("\nExample:\n  ").expect(name);
+            assert!(example.contains(name), "{name}");
+            for below in command.get_subcommands_mut() {
+                if below.get_name() != "help" {
+                    let name = format!("{name} {}", below.get_name());
+                    check(below, &name);
+                }
+            }
+        }
+        check(&mut Cli::command(), "strongroom");
+    }
+}

@@ -1,0 +1,80 @@
+//! `verify`: checks everything that is stored and lists what is damaged.
+
+use serde_json::{Value, json};
+use strongroom::{Depth, VerifyReport};
+
+use super::args::VerifyArgs;
+use super::failure::{Exit, Failure, Stop};
+use super::open;
+use super::output::{Out, table};
+
+pub fn run(args: &VerifyArgs) -> Result<(), Stop> {
+    let vault = open::vault(&args.store, args.read_only)?;
+    let depth = if args.quick {
+        Depth::Quick
+    } else {
+        Depth::Full
+    };
+    let report = vault.verify(depth)?;
+    let closed = vault.close();
+    Out::new(args.json).answer(&text(&report, depth), &json(&report, depth))?;
+    if !report.problems.is_empty() {
+        return Err(Failure::new(
+            Exit::Integrity,
+            format!("verify the store: {} problems", report.problems.len()),
+            "Keep the directory as it is, and restore what is listed from a copy. What is not listed is intact.",
+        )
+        .into());
+    }
+    Ok(closed?)
+}
+
+fn text(report: &VerifyReport, depth: Depth) -> String {
+    let mut rows = vec![
+        row("tenants", report.tenants),
+        row("directories", report.directories),
+        row("files", report.files),
+    ];
+    if depth == Depth::Full {
+        rows.push(row("bytes", report.bytes));
+    }
+    rows.push(row("problems", report.problems.len() as u64));
+    let mut text = table(&rows, &[1]);
+    if report.problems.is_empty() {
+        return text;
+    }
+    let mut rows = vec![["TENANT", "PATH", "PROBLEM"].map(str::to_owned).to_vec()];
+    for problem in &report.problems {
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        rows.push(vec![
+            known(&problem.tenant),
+            known(&problem.path),
+            problem.what.clone(),
+        ]);
+    }
+    text.push('\n');
+    text.push_str(&table(&rows, &[]));
+    text
+}
+
+fn row(name: &str, number: u64) -> Vec<String> {
+    vec![name.to_owned(), number.to_string()]
+}
+
+fn json(report: &VerifyReport, depth: Depth) -> Value {
+    let problems: Vec<Value> = report
+        .problems
+        .iter()
+        .map(|problem| {
+            json!({ "tenant": problem.tenant, "path": problem.path, "what": problem.what })
+        })
+        .collect();
+    json!({
+        "quick": depth == Depth::Quick,
+        "tenants": report.tenants,
+        "directories": report.directories,
+        "files": report.files,
+        "bytes": report.bytes,
+        "problems": problems,
+    })
+}

@@ -1,0 +1,357 @@
+//! Reads "the password is …" and its kin in running text.
+
+use super::super::text::{Text, is_random, is_word};
+use super::value::{self, is_quote};
+use super::{Scene, Span, judge};
+
+/// How many words may stand between the word "password" and its value.
+const WORDS_MAX: usize = 9;
+
+/// Reads the passwords that the words around `hit` speak of.
+pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
+    let text = scene.text;
+    if is_word(text.before(hit.0)) || is_word(text.at(hit.1)) {
+        return;
+    }
+    if pair(scene, hit, found) {
+        return;
+    }
+    let from = found.len();
+    after(scene, hit.1, found);
+    before(scene, hit.0, found);
+    let word = text.cut(hit.0, hit.1);
+    let digits = judge::is_one_of(word, &["pin"]);
+    let machine = judge::is_one_of(word, &["token", "api key", "secret"]);
+    let mut i = from;
+    while let Some(&(start, end)) = found.get(i) {
+        let value = text.cut(start, end);
+        let fits = if digits {
+            (4..=12).contains(&value.len()) && value.iter().all(u8::is_ascii_digit)
+        } else {
+            !machine || (value.len() >= 10 && is_random(value))
+        };
+        if fits {
+            i += 1;
+        } else {
+            found.remove(i);
+        }
+    }
+}
+
+/// A candidate: its place, and whether it stood between quotes.
+fn token(text: Text<'_>, at: usize) -> Option<(Span, bool, usize)> {
+    let mut from = text.skip(at, 4, |b| matches!(b, b' ' | b'(' | b'*' | b'\t'));
+    if text.at(from) == b'_' && text.at(from + 1) == b'_' {
+        from += 2;
+    }
+    if matches!(text.at(from), b'\n' | b'\r' | 0) {
+        return None;
+    }
+    let bold = text.before(from) == b'*';
+    let v = value::read(text, from)?;
+    let next = v.span.1 + usize::from(v.quoted);
+    Some((v.span, v.quoted || bold, next))
+}
+
+fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
+    let text = scene.text;
+    let mut at = text.skip(end, 3, |b| is_quote(b) || b == b'*' || b == b'_');
+    let mut linked = false;
+    for n in 0..WORDS_MAX {
+        let blanks = text.skip(at, 3, |b| b == b' ');
+        let mark = text.at(blanks);
+        if matches!(mark, b':' | b'=')
+            || (mark == b'-' && matches!(text.at(blanks + 1), b' ' | b'>'))
+        {
+            linked = true;
+            at = blanks + 1 + usize::from(text.at(blanks + 1) == b'>');
+            continue;
+        }
+        if text.cut(blanks, blanks + 3) == "\u{2192}".as_bytes()
+            || text.cut(blanks, blanks + 3) == "\u{2014}".as_bytes()
+        {
+            linked = true;
+            at = blanks + 3;
+            continue;
+        }
+        let Some((span, quoted, next)) = token(text, blanks) else {
+            return;
+        };
+        if blanks == at && n > 0 && !linked && !quoted {
+            return;
+        }
+        let word = text.cut(span.0, span.1);
+        if judge::is_one_of(word, LINKS) {
+            linked = true;
+            at = next;
+            continue;
+        }
+        if linked && judge::is_one_of(word, NEGATIONS) {
+            return;
+        }
+        let strong = judge::is_strong(scene, word);
+        let sure = if quoted && (linked || n == 0) {
+            is_chosen(word) && (strong || linked || n == 0) && !scene.ids.is_all_markers(word)
+        } else {
+            (strong && (linked || n == 0))
+                || (linked && judge::is_common(word) && ends_here(text, span.1))
+        };
+        if sure && plausible(scene, word) {
+            found.push(span);
+            return;
+        }
+        if ends_sentence(text, span.1) && !linked {
+            return;
+        }
+        if linked && !judge::is_one_of(word, FILLERS) {
+            linked = false;
+        }
+        at = next;
+    }
+}
+
+/// `X is the password`, `use X as the password`.
+fn before(scene: Scene<'_>, start: usize, found: &mut Vec<Span>) {
+    let text = scene.text;
+    let mut at = start;
+    let mut linked = false;
+    for _ in 0..6 {
+        let end = text.back(at, 3, |b| b == b' ' || b == b'*');
+        if end == 0 || matches!(text.before(end), b'\n' | b'.' | b';') {
+            return;
+        }
+        let low = text.back(end, 128, |b| !b.is_ascii_whitespace());
+        let word = text.cut(low, end);
+        if linked {
+            let quoted = is_quote(text.at(low)) && end - low > 2 && is_quote(text.before(end));
+            let span = if quoted {
+                (low + 1, end - 1)
+            } else {
+                (low, text.back(end, 2, |b| matches!(b, b',' | b':')))
+            };
+            let inner = text.cut(span.0, span.1);
+            let sure = if quoted {
+                is_chosen(inner)
+            } else {
+                judge::is_strong(scene, inner)
+            };
+            if sure && plausible(scene, inner) {
+                found.push(span);
+            }
+            return;
+        }
+        if judge::is_one_of(word, &["is", "as", "was"]) {
+            linked = true;
+        } else if !judge::is_one_of(
+            word,
+            &[
+                "the", "your", "my", "our", "a", "its", "their", "admin", "root", "db", "database",
+                "wifi", "new", "current", "default", "login", "user",
+            ],
+        ) {
+            return;
+        }
+        at = low;
+    }
+}
+
+/// `credentials: admin / hunter2`, `log in with admin:hunter2`.
+fn pair(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) -> bool {
+    let text = scene.text;
+    if !judge::is_one_of(
+        text.cut(hit.0, hit.1),
+        &[
+            "creds",
+            "credentials",
+            "login",
+            "logins",
+            "log in with",
+            "logged in as",
+            "user/pass",
+            "username/password",
+            "user/password",
+        ],
+    ) {
+        return false;
+    }
+    let mut at = text.skip(hit.1, 3, |b| b == b'*' || b == b' ');
+    if matches!(text.at(at), b':' | b'=') {
+        at += 1;
+    }
+    for _ in 0..6 {
+        at = text.skip(at, 3, |b| b == b' ' || is_quote(b));
+        let end = text.skip(at, 64, |b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@' | b'+')
+        });
+        if end == at {
+            return true;
+        }
+        let sep = text.skip(end, 3, |b| b == b' ' || is_quote(b));
+        if matches!(text.at(sep), b'/' | b':' | b'|') && text.at(sep + 1) != b'/' {
+            if let Some((span, quoted, _)) = token(text, sep + 1) {
+                let word = text.cut(span.0, span.1);
+                let apart = sep > end || text.at(sep) == b':';
+                if plausible(scene, word)
+                    && (judge::is_strong(scene, word)
+                        || judge::is_common(word)
+                        || (quoted && apart))
+                {
+                    found.push(span);
+                }
+            }
+            return true;
+        }
+        at = end;
+        if text.at(at) != b' ' {
+            return true;
+        }
+    }
+    true
+}
+
+fn plausible(scene: Scene<'_>, word: &[u8]) -> bool {
+    word.len() >= 3
+        && word.len() <= 128
+        && !scene.ids.is_all_markers(word)
+        && !super::super::placeholder::is_placeholder(word)
+        && !super::super::placeholder::is_reference(word, true)
+}
+
+/// Whether a quoted word reads like something chosen rather than like the name of a field or a file.
+fn is_chosen(word: &[u8]) -> bool {
+    let spaced = word.iter().filter(|&&b| b == b' ').count();
+    word.len() >= 4
+        && spaced <= 6
+        && !word
+            .iter()
+            .any(|b| matches!(b, b'(' | b')' | b'<' | b'{' | b'/' | b'='))
+        && !judge::is_one_of(
+            word,
+            &[
+                "password",
+                "passwd",
+                "username",
+                "user",
+                "secret",
+                "required",
+                "null",
+                "none",
+                "true",
+                "false",
+                "string",
+                "pass",
+                "pwd",
+                "forgot",
+                "hidden",
+                "bcrypt",
+                "argon2",
+                "argon2id",
+                "vault",
+                "optional",
+                "incorrect",
+                "wrong",
+                "invalid",
+            ],
+        )
+        && !(word.contains(&b'_') && !word.iter().any(u8::is_ascii_digit))
+        && !(word.contains(&b'.') && !word.iter().any(u8::is_ascii_digit))
+        && !(spaced > 0 && word.first().is_some_and(u8::is_ascii_uppercase))
+}
+
+fn ends_sentence(text: Text<'_>, at: usize) -> bool {
+    matches!(text.at(at), b'.' | b';' | b'\n' | b'!' | b'?' | 0)
+        && !text.at(at + 1).is_ascii_alphanumeric()
+}
+
+fn ends_here(text: Text<'_>, at: usize) -> bool {
+    matches!(
+        text.at(at),
+        b'.' | b',' | b';' | b'\n' | b'!' | b')' | b'\r' | b'"' | b'*' | 0
+    ) || text.has(at, b" for ")
+        || text.has(at, b" on ")
+        || text.has(at, b" (")
+        || text.has(at, b" and ")
+        || text.has(at, b" but ")
+}
+
+const LINKS: &[&str] = &[
+    "is",
+    "was",
+    "to",
+    "as",
+    "are",
+    "be",
+    "equals",
+    "now",
+    "still",
+    "currently",
+    "set",
+    "will",
+    "simply",
+    "just",
+    "actually",
+    "called",
+    "literally",
+    "probably",
+    "remains",
+    "became",
+    "being",
+];
+const FILLERS: &[&str] = &[
+    "the",
+    "this",
+    "it",
+    "that",
+    "one",
+    "following",
+    "always",
+    "again",
+    "temporarily",
+    "probably",
+    "same",
+    "old",
+    "new",
+    "for",
+    "everyone",
+    "both",
+    "here",
+    "likely",
+];
+const NEGATIONS: &[&str] = &[
+    "not",
+    "never",
+    "required",
+    "stored",
+    "hashed",
+    "kept",
+    "in",
+    "too",
+    "case",
+    "optional",
+    "encrypted",
+    "wrong",
+    "expired",
+    "sent",
+    "needed",
+    "managed",
+    "generated",
+    "rotated",
+    "validated",
+    "checked",
+    "salted",
+    "at",
+    "on",
+    "by",
+    "read",
+    "taken",
+    "available",
+    "unknown",
+    "missing",
+    "missing",
+    "weak",
+    "reset",
+    "longer",
+    "shorter",
+    "least",
+    "between",
+];
