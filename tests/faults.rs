@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 use support::rng::Rng;
 use support::tree::{Tree, difference, read_tree};
 use support::workload::Worker;
-use support::{assert_whole, count_from_env};
+use support::{assert_whole, count_from_env, plain_policy};
 
 const COMMANDS: usize = 60;
 const TENANTS: [&str; 2] = ["one", "two"];
@@ -59,6 +59,7 @@ impl Base {
                 Arc::clone(&backend) as Arc<dyn Backend>,
                 Arc::clone(&keys) as Arc<dyn KeyStore>,
             )
+            .policy(plain_policy())
             .create(true)
             .open()
             .unwrap();
@@ -143,7 +144,7 @@ impl Backend for Noted {
 
 /// A key store whose write with a chosen number fails.
 struct FailingKeys {
-    inner: MemoryKeyStore,
+    inner: Arc<MemoryKeyStore>,
     writes: AtomicU64,
     fail_at: u64,
     tear: Tear,
@@ -314,7 +315,7 @@ fn refuses_everything_unsure(vault: &Vault, legal: &[Vec<Tree>], when: &str) {
 #[test]
 fn every_backend_operation_may_fail() {
     let base = Base::new();
-    let step = count_from_env("STRONGROOM_FAULT_STEP", 3);
+    let step = count_from_env("STRONGROOM_FAULT_STEP", 6);
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for (kind, fault) in [Fault::Before, Fault::After, Fault::NoSpace]
         .into_iter()
@@ -372,7 +373,7 @@ fn every_backend_operation_may_fail() {
         }
     }
     println!("{counts:#?}");
-    assert!(counts.values().sum::<u64>() > 300);
+    assert!(counts.values().sum::<u64>() > 150);
 }
 
 #[test]
@@ -383,22 +384,26 @@ fn every_write_of_a_small_file_may_fail() {
         for number in 0.. {
             let backend: Arc<dyn Backend> =
                 Arc::new(MemoryBackend::with_records(base.records.clone()));
+            let inner = Arc::new(base.keys.clone());
             let keys = Arc::new(FailingKeys {
-                inner: base.keys.clone(),
+                inner: Arc::clone(&inner),
                 writes: AtomicU64::new(0),
                 fail_at: number,
                 tear,
                 failed: Mutex::new(None),
             });
-            let random: Arc<dyn Random> = Arc::new(OsRandom);
-            let ground = Ground {
-                backend,
+            let failing = Ground {
+                backend: Arc::clone(&backend),
                 keys: Arc::clone(&keys) as Arc<dyn KeyStore>,
-                random,
+                random: Arc::new(OsRandom),
+            };
+            let sound = Ground {
+                backend,
+                keys: inner,
+                random: Arc::new(OsRandom),
             };
             let when = format!("write {number} {tear:?}");
-            // The same ground: what has failed once works from then on.
-            let outcome = run(&base, &ground, &ground, &when);
+            let outcome = run(&base, &failing, &sound, &when);
             let Some(item) = *keys.failed.lock().unwrap() else {
                 assert_eq!(outcome, Outcome::Whole, "{when}");
                 break;
@@ -419,7 +424,7 @@ fn every_write_of_a_small_file_may_fail() {
                 (Outcome::WentOn(found), Item::State) if number <= 1 => {
                     assert_eq!(*found, code, "{when}");
                 }
-                // The last ones are those of `close`, here or after the look at the store.
+                // The last one is that of `close`, which answers nobody.
                 (Outcome::Unknown | Outcome::Whole, Item::State) => {}
                 _ => panic!("{when}: {outcome:?} after a failed write of {item:?}"),
             }
@@ -435,7 +440,7 @@ fn every_write_of_a_small_file_may_fail() {
 #[test]
 fn every_call_for_randomness_may_fail() {
     let base = Base::new();
-    let step = count_from_env("STRONGROOM_FAULT_STEP", 3);
+    let step = count_from_env("STRONGROOM_FAULT_STEP", 6);
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut number = 0;
     loop {
@@ -467,7 +472,7 @@ fn every_call_for_randomness_may_fail() {
         number += step;
     }
     println!("{counts:#?}");
-    assert!(counts["WentOn(Key)"] > 50);
+    assert!(counts["WentOn(Key)"] > 30);
 }
 
 /// A content too large for one batch is stored ahead of its tenant's first commit. If that

@@ -29,7 +29,7 @@ use strongroom::Vault;
 use support::rng::Rng;
 use support::tree::{Tree, difference, read_tree};
 use support::workload::{Op, Worker};
-use support::{assert_whole, count_from_env};
+use support::{assert_whole, count_from_env, plain_policy};
 
 const PLAN: &str = "STRONGROOM_TEST_PLAN";
 
@@ -78,6 +78,7 @@ fn open(store: &Path, key: &Path, create: bool) -> Result<Vault, strongroom::Err
     Vault::builder()
         .path(store)
         .key_file(key)
+        .policy(plain_policy())
         .create(create)
         .open()
 }

@@ -30,7 +30,7 @@ use support::ground::{Point, Watch, WatchedBackend, WatchedKeys};
 use support::rng::Rng;
 use support::tree::{Tree, difference, read_tree};
 use support::workload::Worker;
-use support::{assert_whole, count_from_env};
+use support::{assert_whole, count_from_env, plain_policy};
 
 const TENANTS: [&str; 3] = ["one", "one", "two"];
 
@@ -61,7 +61,9 @@ fn key_line() -> Zeroizing<String> {
 }
 
 fn builder(line: &Zeroizing<String>) -> VaultBuilder {
-    Vault::builder().key_source(KeySource::Line(line.clone()))
+    Vault::builder()
+        .key_source(KeySource::Line(line.clone()))
+        .policy(plain_policy())
 }
 
 /// One worker's commands on an open store.

@@ -20,6 +20,7 @@ use strongroom::Vault;
 use strongroom::backend::{Copy, Item, MemoryBackend, MemoryKeyStore};
 
 use support::ground::{Point, Watch, WatchedBackend, WatchedKeys};
+use support::plain_policy;
 use support::tree::Tree;
 use support::workload::Worker;
 
@@ -38,6 +39,7 @@ fn every_acknowledged_write_is_applied_then_synced_then_in_state() {
     };
     let vault = Vault::builder()
         .in_memory()
+        .policy(plain_policy())
         .on(
             Arc::new(WatchedBackend {
                 inner: Arc::new(MemoryBackend::new()),
@@ -112,6 +114,7 @@ fn a_tenants_key_file_and_both_slots_of_state_are_used() {
     };
     let vault = Vault::builder()
         .in_memory()
+        .policy(plain_policy())
         .on(
             Arc::new(MemoryBackend::new()),
             Arc::new(WatchedKeys {
@@ -140,6 +143,7 @@ fn store_in(home: &Path) -> Vault {
     Vault::builder()
         .path(store)
         .key_file(key)
+        .policy(plain_policy())
         .create(true)
         .open()
         .unwrap()

@@ -16,6 +16,7 @@ pub mod workload;
 
 use std::time::{Duration, Instant};
 
+use strongroom::policy::{self, Policy};
 use strongroom::{Depth, Vault};
 
 /// How long unfinished removals may take before a test calls it a failure.
@@ -27,6 +28,13 @@ pub fn count_from_env(name: &str, default: u64) -> u64 {
         Ok(text) => text.parse().expect("a number in the environment"),
         Err(_) => default,
     }
+}
+
+/// A policy that changes no text: the workload's random lines look like secrets, and here
+/// it is the store that is tested.
+pub fn plain_policy() -> Policy {
+    let text = "schema = 1\nextends = [\"default\"]\n[redaction]\nrule_packs = []\n";
+    policy::load(text, "the test's policy").unwrap()
 }
 
 /// Waits until the reaper has nothing left to do.
