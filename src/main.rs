@@ -5,14 +5,24 @@ use std::process::ExitCode;
 use std::sync::Once;
 
 use rustix::fs::Mode;
+use rustix::process::{Resource, getrlimit, setrlimit, umask};
 
 mod cli;
 
 fn main() -> ExitCode {
     // Whatever the caller's umask: nothing that is made here is for others.
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    umask(Mode::RWXG | Mode::RWXO);
+    write_no_core();
     report_panics_without_data();
     panic::catch_unwind(AssertUnwindSafe(cli::run)).unwrap_or(ExitCode::FAILURE)
+}
+
+/// A core dump would hold keys and contents.
+fn write_no_core() {
+    let mut limit = getrlimit(Resource::Core);
+    limit.current = Some(0);
+    // Lowering a limit is always allowed; were it not, the command would still do its work.
+    let _lowered = setrlimit(Resource::Core, limit);
 }
 
 /// A panic's own text may quote what it tripped over, so one fixed line stands for all of them.

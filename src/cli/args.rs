@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+const KEY_HEADING: &str =
+    "The key: one of these, or a variable, or a passphrase asked for on the terminal";
+const NEW_KEY_HEADING: &str =
+    "The new key: one of these, or a passphrase asked for on the terminal";
+
 /// An encrypted store for Claude's memory tool (memory_20250818).
 #[derive(Parser)]
 #[command(
@@ -42,8 +47,8 @@ Example:
     /// one answer, durable before it is printed. Refusals and failures are answers too: the
     /// exit code is 0 at the end of the input, or when whoever reads the output has gone.
     ///
-    /// SIGTERM, SIGINT and SIGHUP let a running command finish, then close the store. A kill
-    /// loses nothing that was answered.
+    /// SIGTERM and SIGINT let a running command finish, then close the store. A kill loses
+    /// nothing that was answered.
     #[command(after_help = "\
 Example:
   echo '{\"command\":\"view\",\"path\":\"/memories\"}' | \\
@@ -130,7 +135,7 @@ Example:
     List(LookArgs),
     /// Add a key slot, so that a second key or passphrase opens the store too.
     ///
-    /// Without one of the --new options, a new passphrase is asked for on the terminal, twice.
+    /// Name the key that opens the store now, and the new one.
     #[command(after_help = "\
 Example:
   strongroom key add --store ./memory --key-file ./memory.key \\
@@ -162,20 +167,19 @@ pub struct StoreArgs {
     pub key: KeyArgs,
 }
 
-/// Where the key comes from. Without any, STRONGROOM_KEY_FILE, STRONGROOM_PASSPHRASE_FILE or
-/// STRONGROOM_KEY_COMMAND; else the passphrase is asked for on the terminal.
+/// Where the key comes from.
 #[derive(Args)]
 #[group(id = "key source", multiple = false)]
 pub struct KeyArgs {
     /// The key is in this file [env: STRONGROOM_KEY_FILE].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = KEY_HEADING, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
     /// The passphrase is the first line of this file [env: STRONGROOM_PASSPHRASE_FILE].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = KEY_HEADING, value_name = "FILE")]
     pub passphrase_file: Option<PathBuf>,
     /// This program prints the key line [env: STRONGROOM_KEY_COMMAND]. Split at white space,
     /// '…' and "…" keep it; no shell reads it. Never write the secret itself here.
-    #[arg(long, value_name = "PROGRAM ARG…")]
+    #[arg(long, help_heading = KEY_HEADING, value_name = "PROGRAM ARG…")]
     pub key_command: Option<String>,
 }
 
@@ -184,7 +188,7 @@ pub struct InitArgs {
     #[command(flatten)]
     pub store: StoreArgs,
     /// Write a new key to this file, which must not exist, and use it.
-    #[arg(long, value_name = "FILE", conflicts_with = "key source")]
+    #[arg(long, help_heading = KEY_HEADING, value_name = "FILE", conflicts_with = "key source")]
     pub generate_key: Option<PathBuf>,
     /// The store's policy: a shipped one by name (default, strict), or a file.
     #[arg(long, value_name = "NAME|FILE", default_value = "default")]
@@ -282,16 +286,16 @@ pub struct KeyAddArgs {
 #[group(id = "new key source", multiple = false)]
 pub struct NewKeyArgs {
     /// The new key is in this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
     pub new_key_file: Option<PathBuf>,
     /// The new passphrase is the first line of this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
     pub new_passphrase_file: Option<PathBuf>,
     /// This program prints the new key line; written as for --key-command.
-    #[arg(long, value_name = "PROGRAM ARG…")]
+    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "PROGRAM ARG…")]
     pub new_key_command: Option<String>,
     /// Write a new key to this file, which must not exist, and add it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
     pub generate_key: Option<PathBuf>,
 }
 

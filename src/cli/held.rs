@@ -7,15 +7,16 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
 use strongroom::{Error, Vault};
 
-const SIGNALS: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
+/// SIGHUP is left alone, so that `nohup` works.
+const SIGNALS: [i32; 2] = [SIGTERM, SIGINT];
 
-/// An open store that SIGTERM, SIGINT and SIGHUP close before they end the process.
+/// An open store that SIGTERM and SIGINT close before they end the process.
 pub struct Held {
     vault: Arc<Mutex<Option<Vault>>>,
 }

@@ -18,10 +18,12 @@ pub fn run(args: &VerifyArgs) -> Result<(), Stop> {
     let report = vault.verify(depth)?;
     let closed = vault.close();
     Out::new(args.json).answer(&text(&report, depth), &json(&report, depth))?;
-    if !report.problems.is_empty() {
+    let problems = report.problems.len();
+    if problems > 0 {
+        let s = if problems == 1 { "" } else { "s" };
         return Err(Failure::new(
             Exit::Integrity,
-            format!("verify the store: {} problems", report.problems.len()),
+            format!("verify the store: {problems} problem{s}"),
             "Keep the directory as it is, and restore what is listed from a copy. What is not listed is intact.",
         )
         .into());

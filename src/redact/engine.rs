@@ -136,7 +136,7 @@ impl Builder {
         }
         for (name, &action) in &self.actions {
             if !defs.iter().any(|d| d.id == *name || d.class == *name)
-                && !KNOWN_CLASSES.contains(&name.as_str())
+                && !CLASSES.contains(&name.as_str())
             {
                 return Err(RedactError::UnknownTarget {
                     name: name.clone(),
@@ -165,7 +165,7 @@ impl Builder {
 }
 
 /// Classes that a policy may name whether or not a pack with them is in use.
-const KNOWN_CLASSES: &[&str] = &["secret", "pii", "phi", "pci", "internal"];
+pub const CLASSES: &[&str] = &["secret", "pii", "phi", "pci", "internal"];
 
 impl Engine {
     /// Begins to build an engine.

@@ -22,7 +22,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Builder, Engine, Finding, INPUT_BYTES_MAX, Pseudonym, Redacted};
+pub use engine::{Builder, CLASSES, Engine, Finding, INPUT_BYTES_MAX, Pseudonym, Redacted};
 pub use error::{RedactError, Refused};
 pub use pack::{PACKS, fingerprint, parse_rules};
 pub use parse::Parser;
