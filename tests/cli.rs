@@ -549,7 +549,7 @@ fn a_policy_that_does_not_load_points_at_its_line() {
     );
     assert_failed(&home.on_store("policy set p.toml"), 3, "p.toml:3:1");
     assert_failed(&home.run("policy check stric", ""), 3, "did you mean");
-    assert_eq!(out(&home.run("policy check strict", "")), "ok\n");
+    assert!(out(&home.run("policy check strict", "")).starts_with("ok: "));
     assert_eq!(
         json(&home.run("policy check strict --json", ""))["ok"],
         true
@@ -680,6 +680,8 @@ fn help_and_completions_are_answers() {
         "init --help",
         "exec --help",
         "verify --help",
+        "redact --help",
+        "rescan --help",
         "stats --help",
         "tenant --help",
         "tenant list --help",
