@@ -60,7 +60,12 @@ fn check_rules(policy: &Policy, out: Out) -> Result<(), Stop> {
         .collect();
     let (rules, examples) = (engine.rules_len(), examples::count(policy)?);
     let text = if fallen.is_empty() {
-        format!("ok: {rules} rules, {examples} examples\n")
+        let s = |count| if count == 1 { "" } else { "s" };
+        format!(
+            "ok: {rules} rule{}, {examples} example{}\n",
+            s(rules),
+            s(examples)
+        )
     } else {
         fallen.iter().map(|fallen| format!("{fallen}\n")).collect()
     };
