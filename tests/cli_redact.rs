@@ -542,3 +542,17 @@ fn an_allowed_example_is_no_reason_for_a_check_to_fail() {
     let kept = home.ok("redact --policy p.toml", &format!("card {}", card()));
     assert!(out(&kept).ends_with(&card()), "{kept:?}");
 }
+
+#[test]
+fn the_readme_shows_a_real_run() {
+    let readme = include_str!("../README.md");
+    let home = Home::new();
+    let text = "The staging password is hunter2, ask Dana for the rest.";
+    let done = home.ok("redact", &format!("{text}\n"));
+    let shown = format!(
+        "```sh\necho '{text}' | strongroom redact\n```\n\n```text\n{}{}```\n",
+        out(&done),
+        err(&done)
+    );
+    assert!(readme.contains(&shown), "put this into README.md:\n{shown}");
+}
