@@ -4,13 +4,14 @@
 
 #![allow(
     clippy::print_stdout,
+    clippy::print_stderr,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a program for developers"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::Duration;
 
 use strongroom::redact::{Engine, PACKS};
 
@@ -21,6 +22,9 @@ use corpus::{Rng, Sample, is_left, negatives, personal, plant};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|a| a == "--stdin") {
+        return lines();
+    }
     let seed = args.iter().find_map(|a| a.parse().ok()).unwrap_or(1u64);
     let misses = args.iter().any(|a| a == "--misses");
     let started = Instant::now();
@@ -117,6 +121,43 @@ fn main() {
     println!("peak memory {} KiB", peak_kib());
 }
 
+/// Redacts standard input, texts split at lines of `---`, and prints what became of each.
+fn lines() {
+    let engine = Engine::builder().packs(&["secrets"]).build().unwrap();
+    let text = std::io::read_to_string(std::io::stdin()).unwrap();
+    for text in text.split("\n---\n") {
+        match engine.redact(text, None) {
+            Ok(out) => {
+                for f in &out.findings {
+                    eprintln!("{}\t{}\t{:?}", f.rule, f.line, text.get(f.start..f.end));
+                }
+                println!("{}\n===", out.text);
+            }
+            Err(e) => println!("refused: {e}"),
+        }
+    }
+}
+
+/// Time that this thread has had a processor, so that other load counts less.
+#[derive(Clone, Copy)]
+struct Instant(Duration);
+
+impl Instant {
+    fn now() -> Self {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let ns = stat
+            .split(' ')
+            .next()
+            .and_then(|s| s.parse().ok())
+            .unwrap_or(0);
+        Self(Duration::from_nanos(ns))
+    }
+
+    fn elapsed(self) -> Duration {
+        Self::now().0.saturating_sub(self.0)
+    }
+}
+
 fn ms(d: std::time::Duration) -> f64 {
     d.as_secs_f64() * 1e3
 }
@@ -207,7 +248,7 @@ fn speed(engine: &Engine, name: &str, rng: &mut Rng) {
     let clean = {
         let mut t = String::new();
         while t.len() < 4 << 20 {
-            t.push_str(*rng.pick(corpus::PROSE));
+            t.push_str(rng.pick::<&str>(corpus::PROSE));
             t.push('\n');
         }
         t

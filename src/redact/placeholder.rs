@@ -1,10 +1,18 @@
 //! Tells placeholders and references from values: what stands for a secret is none.
 
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::text::{case_turns, distinct};
 
 /// Whether the whole value only stands for a secret: `<token>`, `xxxx`, `YOUR_API_KEY`, a published example.
 pub(crate) fn is_placeholder(v: &[u8]) -> bool {
     let v = v.trim_ascii();
+    // What only begins like a marker is none: a whole one is told by its id.
+    if v.starts_with(super::marker::OPEN) {
+        return false;
+    }
     let inner = v.iter().filter(|b| b.is_ascii_alphanumeric()).count();
     if inner == 0 {
         // `****`, `...`, `---`; a password of symbols alone is read as one only when it varies.
@@ -13,8 +21,9 @@ pub(crate) fn is_placeholder(v: &[u8]) -> bool {
     if is_wrapped(v) || is_published(v) {
         return true;
     }
-    let lower = v.to_ascii_lowercase();
-    if STANDS_FOR.iter().any(|w| contains(&lower, w.as_bytes())) || is_one_of(&lower, WHOLE) {
+    if holds(&STANDS_FOR_SEARCH, STANDS_FOR, v)
+        || WHOLE.iter().any(|w| v.eq_ignore_ascii_case(w.as_bytes()))
+    {
         return true;
     }
     if v.len() >= 6
@@ -38,25 +47,16 @@ fn is_published(v: &[u8]) -> bool {
         })
 }
 
+#[rustfmt::skip]
 const PUBLISHED: &[(&str, &str)] = &[
-    ("sk_test_", "4eC39HqLyjWDarjtT1zdp7dc"),
-    ("sk_test_", "BQokikJOvBiI2HlWgH4olfQ2"),
-    (
-        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6",
-        "tq/K1SZFPTOtr/KBHBeksoGMGw==",
-    ),
-    (
-        "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67",
-        "XIw/Jw==",
-    ),
-    (
-        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.",
-        "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
-    ),
-    ("QWxhZGRpbjpvcGVu", "IHNlc2FtZQ=="),
-    ("dXNlcjpwYXNz", ""),
-    ("dXNlcjpwYXNz", "d29yZA=="),
-    ("dXNlcm5hbWU6", "cGFzc3dvcmQ="),
+    ("sk_test_", "4eC39HqLyjWDarjtT1zdp7dc"), ("sk_test_", "BQokikJOvBiI2HlWgH4olfQ2"),
+    ("Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6",
+    "tq/K1SZFPTOtr/KBHBeksoGMGw=="),
+    ("C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67",
+    "XIw/Jw=="),
+    ("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.",
+    "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"), ("QWxhZGRpbjpvcGVu", "IHNlc2FtZQ=="),
+    ("dXNlcjpwYXNz", ""), ("dXNlcjpwYXNz", "d29yZA=="), ("dXNlcm5hbWU6", "cGFzc3dvcmQ="),
 ];
 
 /// Whether the value says where a secret lies instead of being one.
@@ -64,6 +64,9 @@ const PUBLISHED: &[(&str, &str)] = &[
 /// A quoted value is text; an unquoted one may be code, so calls and members count too.
 pub(crate) fn is_reference(v: &[u8], quoted: bool) -> bool {
     let v = v.trim_ascii();
+    if v.starts_with(super::marker::OPEN) {
+        return false;
+    }
     let first = v.first().copied().unwrap_or(0);
     let second = v.get(1).copied().unwrap_or(0);
     if first == b'$'
@@ -80,22 +83,13 @@ pub(crate) fn is_reference(v: &[u8], quoted: bool) -> bool {
     {
         return true;
     }
-    let lower = v.to_ascii_lowercase();
-    if REFERENCE_STARTS
-        .iter()
-        .any(|s| lower.starts_with(s.as_bytes()))
-        || lower.starts_with(b"/run/secrets/")
-    {
+    if REFERENCE_STARTS.iter().any(|s| {
+        v.get(..s.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(s.as_bytes()))
+    }) {
         return true;
     }
-    if contains(&lower, b"getenv")
-        || contains(&lower, b"process.env")
-        || contains(&lower, b"os.environ")
-        || contains(v, b"${")
-        || contains(v, b"{{")
-        || contains(v, b"$(")
-        || contains(&lower, b"import.meta.env")
-    {
+    if holds(&LOOKUPS_SEARCH, LOOKUPS, v) {
         return true;
     }
     if quoted {
@@ -121,10 +115,12 @@ pub(crate) fn is_reference(v: &[u8], quoted: bool) -> bool {
                 || matches!(b, b'_' | b'.' | b':' | b'>' | b'-' | b'?' | b'!'))
         })
         .unwrap_or(v.len());
-    let call = v.get(head).is_some_and(|b| *b == b'(' || *b == b'[')
-        && head > 1
+    let opener = v.get(head).copied().unwrap_or(0);
+    let named = head > 1
         && v.first()
             .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    let plain = digits(v.get(..head).unwrap_or(&[])) == 0;
+    let call = named && (opener == b'(' && (plain || v.ends_with(b")")) || opener == b'[' && plain);
     call || is_member_chain(v)
 }
 
@@ -159,21 +155,11 @@ pub(crate) fn is_uuid(v: &[u8]) -> bool {
 }
 
 fn is_wrapped(v: &[u8]) -> bool {
+    #[rustfmt::skip]
     let pairs: &[(&[u8], &[u8])] = &[
-        (b"<", b">"),
-        (b"{{", b"}}"),
-        (b"${", b"}"),
-        (b"{", b"}"),
-        (b"[", b"]"),
-        (b"%(", b")s"),
-        (b"__", b"__"),
-        (b"&lt;", b"&gt;"),
-        (b"((", b"))"),
-        (b"@@", b"@@"),
-        (b"#{", b"}"),
-        (b"<%", b"%>"),
-        (b"\\<", b"\\>"),
-        (b"<", b"\\>"),
+        (b"<", b">"), (b"{{", b"}}"), (b"${", b"}"), (b"{", b"}"), (b"[", b"]"), (b"%(", b")s"),
+        (b"__", b"__"), (b"&lt;", b"&gt;"), (b"((", b"))"), (b"@@", b"@@"), (b"#{", b"}"), (b"<%",
+        b"%>"), (b"\\<", b"\\>"), (b"<", b"\\>"),
     ];
     pairs.iter().any(|(open, close)| {
         let inner = v.strip_prefix(*open).and_then(|r| r.strip_suffix(*close));
@@ -252,134 +238,55 @@ fn contains(v: &[u8], word: &[u8]) -> bool {
     v.windows(word.len().max(1)).any(|w| w == word)
 }
 
-fn is_one_of(v: &[u8], list: &[&str]) -> bool {
-    list.iter().any(|w| v == w.as_bytes())
+/// Whether `v` holds one of `words`, in any case. The search is built once.
+fn holds(search: &OnceLock<Option<AhoCorasick>>, words: &[&str], v: &[u8]) -> bool {
+    let search = search.get_or_init(|| {
+        AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(words)
+            .ok()
+    });
+    search.as_ref().is_some_and(|s| s.is_match(v))
 }
 
+static STANDS_FOR_SEARCH: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+static LOOKUPS_SEARCH: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+
+/// What reads a value from elsewhere, anywhere in it.
+const LOOKUPS: &[&str] = &[
+    "getenv",
+    "process.env",
+    "os.environ",
+    "${",
+    "{{",
+    "$(",
+    "import.meta.env",
+];
+
+#[rustfmt::skip]
 const STANDS_FOR: &[&str] = &[
-    "placeholder",
-    "your_",
-    "your-",
-    "yourapi",
-    "yourtoken",
-    "yourpass",
-    "yoursecret",
-    "_here",
-    "-here",
-    "insert_",
-    "insert-",
-    "replace_",
-    "replace-",
-    "replaceme",
-    "replace me",
-    "change_me",
-    "change-me",
-    "todo:",
-    "fixme",
-    "redacted",
-    "my_api_key",
-    "my-api-key",
-    "enter_",
-    "example_",
-    "_example",
-    "-example",
-    "example-",
-    "dummy_",
-    "dummy-",
-    "<your",
-    "some_secret",
-    "some-secret",
-    "put_your",
-    "not_a_real",
-    "not-a-real",
-    "notreal",
-    "sample_",
-    "fake_",
-    "fake-",
+    "placeholder", "your_", "your-", "yourapi", "yourtoken", "yourpass", "yoursecret", "_here",
+    "-here", "insert_", "insert-", "replace_", "replace-", "replaceme", "replace me", "change_me",
+    "change-me", "todo:", "fixme", "my_api_key", "my-api-key", "enter_", "example_", "_example",
+    "-example", "example-", "dummy_", "dummy-", "<your", "some_secret", "some-secret", "put_your",
+    "not_a_real", "not-a-real", "notreal", "sample_", "fake_", "fake-",
 ];
 
+#[rustfmt::skip]
 const WHOLE: &[&str] = &[
-    "example",
-    "dummy",
-    "fake",
-    "sample",
-    "foobar",
-    "foo",
-    "bar",
-    "xxx",
-    "yyy",
-    "abc",
-    "n/a",
-    "none",
-    "null",
-    "nil",
-    "tbd",
-    "todo",
-    "api_key",
-    "apikey",
-    "access_token",
-    "secret_key",
-    "my_password",
-    "my-password",
-    "the_password",
-    "some_password",
-    "passw0rd_here",
+    "example", "redacted", "[redacted]", "<redacted>", "***redacted***", "dummy", "fake", "sample",
+    "foobar", "foo", "bar", "xxx", "yyy", "abc", "n/a", "none", "null", "nil", "tbd", "todo",
+    "api_key", "apikey", "access_token", "secret_key", "my_password", "my-password", "the_password",
+    "some_password", "passw0rd_here",
 ];
 
+#[rustfmt::skip]
 const REFERENCE_STARTS: &[&str] = &[
-    "vault:",
-    "op://",
-    "arn:",
-    "ssm:",
-    "secretsmanager:",
-    "secret://",
-    "file:",
-    "env:",
-    "env.",
-    "env[",
-    "keyring:",
-    "keychain:",
-    "sops:",
-    "gcp-sm:",
-    "azurekv:",
-    "akv:",
-    "projects/",
-    "doppler:",
-    "infisical:",
-    "ref+",
-    "awssm://",
-    "ssm://",
-    "data.",
-    "var.",
-    "local.",
-    "secrets.",
-    "credentials(",
-    "config.",
-    "self.",
-    "this.",
-    "settings.",
-    "args.",
-    "opts.",
-    "options.",
-    "params.",
-    "req.",
-    "request.",
-    "ctx.",
-    "process.",
-    "os.",
-    "system.",
-    "std::",
-    "env::",
-    "environment.",
-    "@microsoft.keyvault",
-    "lookup(",
-    "get_",
-    "getpass",
-    "input(",
-    "read_",
-    "prompt",
-    "keyvault:",
-    "bitwarden:",
-    "pass:",
-    "passwordstore",
+    "vault:", "op://", "arn:", "ssm:", "secretsmanager:", "secret://", "file:", "env:", "env.",
+    "env[", "keyring:", "keychain:", "sops:", "gcp-sm:", "azurekv:", "akv:", "projects/",
+    "doppler:", "infisical:", "ref+", "awssm://", "ssm://", "data.", "var.", "local.", "secrets.",
+    "credentials(", "config.", "self.", "this.", "settings.", "args.", "opts.", "options.",
+    "params.", "req.", "request.", "ctx.", "process.", "os.", "system.", "std::", "env::",
+    "environment.", "@microsoft.keyvault", "/run/secrets/", "lookup(", "get_", "getpass", "input(",
+    "read_", "prompt", "keyvault:", "bitwarden:", "pass:", "passwordstore",
 ];

@@ -2,7 +2,7 @@
 
 use super::rule::Action;
 use super::scan::{Candidate, Scanner};
-use super::text::is_random;
+use super::text::is_plain_word;
 
 /// One place to be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,12 @@ fn drop_needless_joints(text: &str, found: &mut Vec<Candidate>) {
             .any(|d| d.1 > c.start && d.1 <= c.joint && d.1 + 200 > c.joint && d.0 <= c.start + 64);
         let another = near().any(|d| d.0 >= c.joint.saturating_sub(1) && d.0 < c.end);
         let tail = text.as_bytes().get(c.joint..c.end).unwrap_or(&[]);
-        !complete || (is_random(tail) && tail.len() >= 4 && !another)
+        let digit = tail.iter().any(u8::is_ascii_digit);
+        let last = matches!(
+            text.as_bytes().get(c.end),
+            None | Some(b'\n' | b'\r' | b'"' | b'\'' | b'`')
+        );
+        !complete || (!another && tail.len() >= 2 && (digit || (last && !is_plain_word(tail))))
     });
 }
 

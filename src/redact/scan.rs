@@ -125,6 +125,7 @@ impl Scanner {
                 {
                     5
                 }
+                (None, ..) if r.def.parser == Some(super::parse::Parser::PasswordProse) => 0,
                 _ => 1,
             }
         })
@@ -361,7 +362,10 @@ impl Pass<'_> {
                 let piece = view.last_piece_start(start, end);
                 // A value read by structure ends at its line; only a random one can have been wrapped.
                 let parts = (view.text().cut(start, piece), view.text().cut(piece, end));
-                let is_value = self.scanner.rank(rule) == 1;
+                if placeholder::is_placeholder(parts.0) {
+                    continue;
+                }
+                let is_value = self.scanner.rank(rule) <= 1;
                 if is_value && !(parts.0.len() >= 8 && is_random(parts.0) && is_random(parts.1)) {
                     continue;
                 }
@@ -389,8 +393,12 @@ impl Pass<'_> {
             return Ok(());
         };
         if let Some(parser) = rule.def.parser {
-            self.spend(64)?;
-            parser.run(
+            self.spend(parser.cost())?;
+            // What a parser read as a whole need not be read again from a later keyword in it.
+            if self.done.get(index).is_some_and(|&done| hit.0 < done) {
+                return Ok(());
+            }
+            let read = parser.run(
                 Scene {
                     text,
                     ids: &scanner.ids,
@@ -398,6 +406,9 @@ impl Pass<'_> {
                 hit,
                 &mut self.spans,
             );
+            if let Some(done) = self.done.get_mut(index) {
+                *done = read.max(*done);
+            }
             return Ok(());
         }
         if rule.anchored {
@@ -600,6 +611,10 @@ fn is_near(text: Text<'_>, rule: &Rule, start: usize, end: usize) -> bool {
         end + NEAR / 2,
         (start, end),
     );
+    // Words of another paragraph say nothing: the line counts, and the one before.
+    let line = text.line_start(start, NEAR);
+    let low = low.max(text.line_start(line.saturating_sub(1), NEAR));
+    let high = high.min(text.line_end(end, NEAR));
     rule.def.near.iter().any(|word| {
         let word = word.as_bytes();
         let mut from = low;
@@ -631,35 +646,11 @@ fn names_digest(text: Text<'_>, start: usize) -> bool {
         .rsplit(|b| matches!(b, b'_' | b'-'))
         .next()
         .unwrap_or(name);
+    #[rustfmt::skip]
     let words: &[&str] = &[
-        "id",
-        "hash",
-        "sha",
-        "sha1",
-        "sha256",
-        "sha512",
-        "md5",
-        "etag",
-        "digest",
-        "checksum",
-        "commit",
-        "rev",
-        "revision",
-        "uuid",
-        "guid",
-        "integrity",
-        "version",
-        "ref",
-        "cid",
-        "fingerprint",
-        "build",
-        "blob",
-        "tree",
-        "parent",
-        "trace",
-        "span",
-        "request",
-        "correlation",
+        "id", "hash", "sha", "sha1", "sha256", "sha512", "md5", "etag", "digest", "checksum",
+        "commit", "rev", "revision", "uuid", "guid", "integrity", "version", "ref", "cid",
+        "fingerprint", "build", "blob", "tree", "parent", "trace", "span", "request", "correlation",
         "image",
     ];
     words

@@ -85,6 +85,15 @@ pub(crate) fn is_random(v: &[u8]) -> bool {
     (digit && letter) || case_turns(v) >= 3
 }
 
+/// Letters as words of prose have them: all small, a capital first, or a short word in capitals.
+pub(crate) fn is_plain_word(v: &[u8]) -> bool {
+    let upper = v.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let small = v.iter().skip(1).all(|b| !b.is_ascii_uppercase());
+    v.len() <= 16
+        && v.iter().all(|&b| b.is_ascii_alphabetic() || b == b'-')
+        && (small || (upper == v.len() && upper <= 8))
+}
+
 /// How often a lower-case letter is followed by an upper-case one.
 pub(crate) fn case_turns(v: &[u8]) -> usize {
     let pairs = v.iter().zip(v.iter().skip(1));

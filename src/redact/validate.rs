@@ -152,7 +152,7 @@ impl Validator {
             }
             Self::Bsn => {
                 d.len() == 9
-                    && (weighted(&d, &[9, 8, 7, 6, 5, 4, 3, 2]) + 10 * at(&d, 8)) % 11 == 0
+                    && (weighted(&d, &[9, 8, 7, 6, 5, 4, 3, 2]) + 10 * at(&d, 8)).is_multiple_of(11)
                     && number(&d, 0, 9) > 0
             }
             Self::BelgianNn => {
@@ -186,11 +186,11 @@ impl Validator {
             Self::Ahv => {
                 d.len() == 13
                     && number(&d, 0, 3) == 756
-                    && weighted(&d, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 == 0
+                    && weighted(&d, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]).is_multiple_of(10)
             }
             Self::Tfn => {
                 d.len() == 9
-                    && weighted(&d, &[1, 4, 3, 7, 5, 8, 6, 9, 10]) % 11 == 0
+                    && weighted(&d, &[1, 4, 3, 7, 5, 8, 6, 9, 10]).is_multiple_of(11)
                     && number(&d, 0, 9) > 0
             }
             Self::Nric => nric(&s, &d),
@@ -201,7 +201,7 @@ impl Validator {
             Self::Pps => pps(&s, &d),
             Self::BirthNumber => {
                 d.len() == 10
-                    && number(&d, 0, 10) % 11 == 0
+                    && number(&d, 0, 10).is_multiple_of(11)
                     && matches!(number(&d, 2, 4), 1..=12 | 21..=32 | 51..=62 | 71..=82)
             }
             Self::Egn => {
@@ -228,7 +228,7 @@ impl Validator {
             Self::Aba => {
                 d.len() == 9
                     && number(&d, 0, 9) > 0
-                    && weighted(&d, &[3, 7, 1, 3, 7, 1, 3, 7, 1]) % 10 == 0
+                    && weighted(&d, &[3, 7, 1, 3, 7, 1, 3, 7, 1]).is_multiple_of(10)
             }
             Self::Personnummer => {
                 (d.len() == 10 || d.len() == 12) && luhn(d.get(d.len() - 10..).unwrap_or(&[]))
@@ -270,7 +270,7 @@ fn luhn(d: &[u32]) -> bool {
             }
         })
         .sum();
-    d.len() > 1 && sum % 10 == 0 && d.iter().any(|&x| x != 0)
+    d.len() > 1 && sum.is_multiple_of(10) && d.iter().any(|&x| x != 0)
 }
 
 /// Brand ranges: Visa, Mastercard, American Express, Discover, Diners, JCB, UnionPay, Maestro, RuPay, Mir.
@@ -297,84 +297,19 @@ fn pan(d: &[u32]) -> bool {
 }
 
 fn iban(s: &[u8]) -> bool {
+    #[rustfmt::skip]
     const LENGTHS: &[(&[u8; 2], usize)] = &[
-        (b"AD", 24),
-        (b"AE", 23),
-        (b"AL", 28),
-        (b"AT", 20),
-        (b"AZ", 28),
-        (b"BA", 20),
-        (b"BE", 16),
-        (b"BG", 22),
-        (b"BH", 22),
-        (b"BR", 29),
-        (b"BY", 28),
-        (b"CH", 21),
-        (b"CR", 22),
-        (b"CY", 28),
-        (b"CZ", 24),
-        (b"DE", 22),
-        (b"DK", 18),
-        (b"DO", 28),
-        (b"EE", 20),
-        (b"EG", 29),
-        (b"ES", 24),
-        (b"FI", 18),
-        (b"FO", 18),
-        (b"FR", 27),
-        (b"GB", 22),
-        (b"GE", 22),
-        (b"GI", 23),
-        (b"GL", 18),
-        (b"GR", 27),
-        (b"GT", 28),
-        (b"HR", 21),
-        (b"HU", 28),
-        (b"IE", 22),
-        (b"IL", 23),
-        (b"IQ", 23),
-        (b"IS", 26),
-        (b"IT", 27),
-        (b"JO", 30),
-        (b"KW", 30),
-        (b"KZ", 20),
-        (b"LB", 28),
-        (b"LC", 32),
-        (b"LI", 21),
-        (b"LT", 20),
-        (b"LU", 20),
-        (b"LV", 21),
-        (b"LY", 25),
-        (b"MC", 27),
-        (b"MD", 24),
-        (b"ME", 22),
-        (b"MK", 19),
-        (b"MR", 27),
-        (b"MT", 31),
-        (b"MU", 30),
-        (b"NL", 18),
-        (b"NO", 15),
-        (b"PK", 24),
-        (b"PL", 28),
-        (b"PS", 29),
-        (b"PT", 25),
-        (b"QA", 29),
-        (b"RO", 24),
-        (b"RS", 22),
-        (b"SA", 24),
-        (b"SC", 31),
-        (b"SE", 24),
-        (b"SI", 19),
-        (b"SK", 24),
-        (b"SM", 27),
-        (b"ST", 25),
-        (b"SV", 28),
-        (b"TL", 23),
-        (b"TN", 24),
-        (b"TR", 26),
-        (b"UA", 29),
-        (b"VA", 22),
-        (b"VG", 24),
+        (b"AD", 24), (b"AE", 23), (b"AL", 28), (b"AT", 20), (b"AZ", 28), (b"BA", 20), (b"BE", 16),
+        (b"BG", 22), (b"BH", 22), (b"BR", 29), (b"BY", 28), (b"CH", 21), (b"CR", 22), (b"CY", 28),
+        (b"CZ", 24), (b"DE", 22), (b"DK", 18), (b"DO", 28), (b"EE", 20), (b"EG", 29), (b"ES", 24),
+        (b"FI", 18), (b"FO", 18), (b"FR", 27), (b"GB", 22), (b"GE", 22), (b"GI", 23), (b"GL", 18),
+        (b"GR", 27), (b"GT", 28), (b"HR", 21), (b"HU", 28), (b"IE", 22), (b"IL", 23), (b"IQ", 23),
+        (b"IS", 26), (b"IT", 27), (b"JO", 30), (b"KW", 30), (b"KZ", 20), (b"LB", 28), (b"LC", 32),
+        (b"LI", 21), (b"LT", 20), (b"LU", 20), (b"LV", 21), (b"LY", 25), (b"MC", 27), (b"MD", 24),
+        (b"ME", 22), (b"MK", 19), (b"MR", 27), (b"MT", 31), (b"MU", 30), (b"NL", 18), (b"NO", 15),
+        (b"PK", 24), (b"PL", 28), (b"PS", 29), (b"PT", 25), (b"QA", 29), (b"RO", 24), (b"RS", 22),
+        (b"SA", 24), (b"SC", 31), (b"SE", 24), (b"SI", 19), (b"SK", 24), (b"SM", 27), (b"ST", 25),
+        (b"SV", 28), (b"TL", 23), (b"TN", 24), (b"TR", 26), (b"UA", 29), (b"VA", 22), (b"VG", 24),
         (b"XK", 20),
     ];
     let known = LENGTHS
@@ -624,7 +559,8 @@ fn is_date(value: &[u8]) -> bool {
 
 fn is_version(value: &[u8]) -> bool {
     let dots = value.iter().filter(|&&b| b == b'.').count();
-    dots >= 2 && value.split(|&b| b == b'.').any(|p| p.len() < 2)
+    let digits_only = value.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    (dots >= 2 && value.split(|&b| b == b'.').any(|p| p.len() < 2)) || (dots == 1 && digits_only)
 }
 
 fn email(value: &[u8]) -> bool {
@@ -688,6 +624,7 @@ fn ipv4(value: &[u8]) -> bool {
         && first > 0
         && !ip.is_multicast()
         && !value.ends_with(b".0.0")
+        && ip.octets().iter().any(|&o| o > 9)
 }
 
 fn ipv6(value: &[u8]) -> bool {

@@ -1,6 +1,17 @@
 //! A seeded corpus of planted secrets and of texts that only look like them. Nothing in it is copied or real.
 
-#![allow(dead_code, reason = "each user of the corpus takes another part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each user of the corpus takes another part of it"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "test data"
+)]
 
 pub mod negatives;
 pub mod personal;
@@ -70,13 +81,13 @@ pub const PROSE: &[&str] = &[
 pub fn surround(rng: &mut Rng, core: &str) -> String {
     let mut out = String::new();
     for _ in 0..rng.below(3) {
-        out.push_str(*rng.pick(PROSE));
+        out.push_str(rng.pick::<&str>(PROSE));
         out.push('\n');
     }
     out.push_str(core);
     out.push('\n');
     for _ in 0..rng.below(3) {
-        out.push_str(*rng.pick(PROSE));
+        out.push_str(rng.pick::<&str>(PROSE));
         out.push('\n');
     }
     out

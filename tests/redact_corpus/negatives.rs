@@ -309,7 +309,7 @@ pub fn note(rng: &mut Rng, bytes: usize) -> String {
             let (_, form) = *rng.pick(FORMS);
             out.push_str(&rng.expand(form));
         } else {
-            out.push_str(*rng.pick(super::PROSE));
+            out.push_str(rng.pick::<&str>(super::PROSE));
         }
         out.push('\n');
     }

@@ -141,7 +141,7 @@ fn bsn(rng: &mut Rng) -> String {
             .map(|(a, b)| a * b)
             .sum::<u32>()
             + 10 * d[8];
-        if sum % 11 == 0 {
+        if sum.is_multiple_of(11) {
             return text(&d);
         }
     }

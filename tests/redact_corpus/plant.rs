@@ -378,10 +378,10 @@ pub fn keys(rng: &mut Rng, n: usize) -> Vec<Sample> {
     (0..n)
         .map(|i| {
             let label = *rng.pick(&labels);
-            let lines: Vec<String> = (0..4 + rng.below(20))
+            let mut lines: Vec<String> = (0..4 + rng.below(20))
                 .map(|_| rng.expand("${B64}"))
-                .chain([rng.expand("${B38}==")])
                 .collect();
+            lines.push(rng.expand("${B38}=="));
             let begin = format!("-----BEGIN {label}-----");
             let end = format!("-----END {label}-----");
             let all = |sep: &str| format!("{begin}{sep}{}{sep}{end}", lines.join(sep));

@@ -20,56 +20,26 @@ enum Form {
 }
 
 /// A tool and the option that takes a password.
+#[rustfmt::skip]
 const OPTIONS: &[(&str, &str, Form)] = &[
-    ("curl", "-u", Form::Pair),
-    ("curl", "--user", Form::Pair),
-    ("curl", "--proxy-user", Form::Pair),
-    ("curl", "-U", Form::Pair),
-    ("http", "-a", Form::Pair),
-    ("https", "-a", Form::Pair),
-    ("http", "--auth", Form::Pair),
-    ("wget", "--http-password", Form::Apart),
-    ("mysql", "-p", Form::Glued),
-    ("mysqldump", "-p", Form::Glued),
-    ("mysqladmin", "-p", Form::Glued),
-    ("mariadb", "-p", Form::Glued),
-    ("sshpass", "-p", Form::Glued),
-    ("sshpass", "-p", Form::Apart),
-    ("docker", "-p", Form::Apart),
-    ("podman", "-p", Form::Apart),
-    ("helm", "-p", Form::Apart),
-    ("oc", "-p", Form::Apart),
-    ("az", "-p", Form::Apart),
-    ("redis-cli", "-a", Form::Apart),
-    ("mongo", "-p", Form::Apart),
-    ("mongosh", "-p", Form::Apart),
-    ("mongodump", "-p", Form::Apart),
-    ("sqlcmd", "-P", Form::Apart),
-    ("bcp", "-P", Form::Apart),
-    ("ldapsearch", "-w", Form::Apart),
-    ("ldapadd", "-w", Form::Apart),
-    ("ldapmodify", "-w", Form::Apart),
-    ("smbclient", "-U", Form::Pair),
-    ("htpasswd", "-b", Form::Apart),
-    ("openssl", "-passin", Form::Pair),
-    ("openssl", "-passout", Form::Pair),
-    ("openssl", "-k", Form::Apart),
-    ("keytool", "-storepass", Form::Apart),
-    ("keytool", "-keypass", Form::Apart),
-    ("rabbitmqctl", "add_user", Form::Apart),
-    ("7z", "-p", Form::Glued),
-    ("zip", "-P", Form::Apart),
-    ("unzip", "-P", Form::Apart),
-    ("cqlsh", "-p", Form::Apart),
-    ("influx", "-password", Form::Apart),
-    ("impacket", "-p", Form::Apart),
-    ("mosquitto_pub", "-P", Form::Apart),
-    ("mosquitto_sub", "-P", Form::Apart),
-    ("snmpwalk", "-A", Form::Apart),
-    ("ipmitool", "-P", Form::Apart),
-    ("xfreerdp", "/p:", Form::Glued),
-    ("net use", "/user:", Form::Apart),
-    ("vncviewer", "-passwd", Form::Apart),
+    ("curl", "-u", Form::Pair), ("curl", "--user", Form::Pair), ("curl", "--proxy-user",
+    Form::Pair), ("curl", "-U", Form::Pair), ("http", "-a", Form::Pair), ("https", "-a",
+    Form::Pair), ("http", "--auth", Form::Pair), ("wget", "--http-password", Form::Apart), ("mysql",
+    "-p", Form::Glued), ("mysqldump", "-p", Form::Glued), ("mysqladmin", "-p", Form::Glued),
+    ("mariadb", "-p", Form::Glued), ("sshpass", "-p", Form::Glued), ("sshpass", "-p", Form::Apart),
+    ("docker", "-p", Form::Apart), ("podman", "-p", Form::Apart), ("helm", "-p", Form::Apart),
+    ("oc", "-p", Form::Apart), ("az", "-p", Form::Apart), ("redis-cli", "-a", Form::Apart),
+    ("mongo", "-p", Form::Apart), ("mongosh", "-p", Form::Apart), ("mongodump", "-p", Form::Apart),
+    ("sqlcmd", "-P", Form::Apart), ("bcp", "-P", Form::Apart), ("ldapsearch", "-w", Form::Apart),
+    ("ldapadd", "-w", Form::Apart), ("ldapmodify", "-w", Form::Apart), ("smbclient", "-U",
+    Form::Pair), ("htpasswd", "-b", Form::Apart), ("openssl", "-passin", Form::Pair), ("openssl",
+    "-passout", Form::Pair), ("openssl", "-k", Form::Apart), ("keytool", "-storepass", Form::Apart),
+    ("keytool", "-keypass", Form::Apart), ("rabbitmqctl", "add_user", Form::Apart), ("7z", "-p",
+    Form::Glued), ("zip", "-P", Form::Apart), ("unzip", "-P", Form::Apart), ("cqlsh", "-p",
+    Form::Apart), ("influx", "-password", Form::Apart), ("impacket", "-p", Form::Apart),
+    ("mosquitto_pub", "-P", Form::Apart), ("mosquitto_sub", "-P", Form::Apart), ("snmpwalk", "-A",
+    Form::Apart), ("ipmitool", "-P", Form::Apart), ("xfreerdp", "/p:", Form::Glued), ("net use",
+    "/user:", Form::Apart), ("vncviewer", "-passwd", Form::Apart),
 ];
 
 /// Reads the options of the command whose name is at `hit`.
@@ -80,22 +50,30 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
     }
     let name = text.cut(hit.0, hit.1);
     let end = command_end(text, hit.1);
-    for &(tool, option, form) in OPTIONS {
-        if !name.eq_ignore_ascii_case(tool.as_bytes()) {
+    let options: Vec<(&str, Form)> = OPTIONS
+        .iter()
+        .filter(|o| name.eq_ignore_ascii_case(o.0.as_bytes()))
+        .map(|o| (o.1, o.2))
+        .collect();
+    let login = matches!(
+        name.to_ascii_lowercase().as_slice(),
+        b"docker" | b"podman" | b"helm" | b"oc" | b"az"
+    );
+    if login && text.find(hit.1, end, b" login").is_none() {
+        return;
+    }
+    for at in hit.1..end {
+        if !text.at(at).is_ascii_whitespace() {
             continue;
         }
-        if tool == "docker" || tool == "podman" || tool == "helm" || tool == "oc" || tool == "az" {
-            if text.find(hit.1, end, b" login").is_none() {
-                continue;
-            }
+        // The next call of the same tool is another hit.
+        if text.has(at + 1, name) {
+            return;
         }
-        let mut at = hit.1;
-        while at < end {
-            let Some(i) = option_at(text, at, end, option.as_bytes()) else {
-                break;
-            };
-            at = i + option.len();
-            take(scene, at, form, found);
+        for &(option, form) in &options {
+            if text.cut(at + 1, at + 1 + option.len()) == option.as_bytes() {
+                take(scene, at + 1 + option.len(), form, found);
+            }
         }
     }
 }
@@ -107,16 +85,6 @@ fn command_end(text: Text<'_>, from: usize) -> usize {
         end = text.line_end(end + 1, REACH);
     }
     end
-}
-
-fn option_at(text: Text<'_>, from: usize, end: usize, option: &[u8]) -> Option<usize> {
-    let place = text.cut(from, end);
-    let mut hits = place
-        .windows(option.len())
-        .enumerate()
-        .filter(|(_, w)| *w == option)
-        .map(|(n, _)| from + n);
-    hits.find(|&i| text.before(i).is_ascii_whitespace())
 }
 
 fn take(scene: Scene<'_>, at: usize, form: Form, found: &mut Vec<Span>) {
@@ -158,12 +126,16 @@ fn take(scene: Scene<'_>, at: usize, form: Form, found: &mut Vec<Span>) {
     } else {
         (v.span.0, bytes)
     };
+    let port = secret.contains(&b':')
+        && secret
+            .iter()
+            .all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
     let live = secret.len() >= 3
         && !scene.ids.is_all_markers(secret)
         && !placeholder::is_placeholder(secret)
         && !placeholder::is_reference(secret, true)
         // `docker run -p 8080:80` maps a port.
-        && !secret.iter().all(|b| b.is_ascii_digit() || *b == b':' || *b == b'.');
+        && !port;
     if live {
         found.push((start, v.span.1));
     }

@@ -136,17 +136,17 @@ fn is_live(scene: Scene<'_>, v: &[u8]) -> bool {
         && !placeholder::is_reference(v, true)
 }
 
-/// Reads the values of session cookies.
-pub(super) fn cookie(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
+/// Reads the values of session cookies; gives the end of what was read.
+pub(super) fn cookie(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) -> usize {
     let text = scene.text;
     if text.before(hit.0).is_ascii_alphanumeric() {
-        return;
+        return 0;
     }
     let mut at = text.skip(hit.1, 6, |b| {
         matches!(b, b'"' | b'\'' | b':' | b' ' | b'=' | b'*')
     });
     if at == hit.1 {
-        return;
+        return 0;
     }
     let end = text.line_end(at, VALUE_MAX);
     while at < end {
@@ -154,7 +154,7 @@ pub(super) fn cookie(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
             b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
         });
         if text.at(name_end) != b'=' || name_end == at {
-            return;
+            return at;
         }
         let stop = text.skip(name_end + 1, VALUE_MAX, |b| {
             !b.is_ascii_whitespace() && !matches!(b, b';' | b'"' | b'\'' | b'`')
@@ -175,9 +175,10 @@ pub(super) fn cookie(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
         }
         at = text.skip(stop, 3, |b| matches!(b, b';' | b' '));
         if at == stop {
-            return;
+            return at;
         }
     }
+    at
 }
 
 fn names_session(text: Text<'_>, start: usize, end: usize) -> bool {

@@ -6,7 +6,9 @@ use super::Scene;
 use super::value::Value;
 
 /// Whether the value of a password key is a password.
-pub(super) fn is_password(scene: Scene<'_>, name: &[u8], v: Value) -> bool {
+///
+/// `tight`: it follows its `=` without a blank, so no word of prose stands there.
+pub(super) fn is_password(scene: Scene<'_>, name: &[u8], v: Value, tight: bool) -> bool {
     let bytes = scene.text.cut(v.span.0, v.span.1);
     if bytes.len() < 3 || bytes.len() > 256 || is_nothing(scene, bytes, v.quoted) {
         return false;
@@ -26,7 +28,8 @@ pub(super) fn is_password(scene: Scene<'_>, name: &[u8], v: Value) -> bool {
     {
         let whole_word = bytes.iter().all(u8::is_ascii_alphabetic);
         // `password: must be long` is prose, `password: monkey` is a password.
-        return !is_followed_by_words(scene, v.span.1)
+        return tight
+            || !is_followed_by_words(scene, v.span.1)
             || is_common(bytes)
             || (!whole_word && !is_reference_word(bytes));
     }
@@ -46,7 +49,7 @@ pub(super) fn is_secret(scene: Scene<'_>, name: &[u8], v: Value, env: bool) -> b
     if is_one_of(bytes, NO_PASSWORD) || is_name_of(bytes, name) || looks_like_path(bytes) {
         return false;
     }
-    if placeholder::is_uuid(bytes) {
+    if placeholder::is_uuid(bytes) || is_encoded_pair(bytes) {
         return true;
     }
     if is_identifier(bytes) {
@@ -63,16 +66,19 @@ pub(super) fn is_secret(scene: Scene<'_>, name: &[u8], v: Value, env: bool) -> b
         || (bytes.len() >= 8 && symbols > 0 && symbols * 2 < bytes.len() && v.quoted)
 }
 
+/// `user:password` in base64, as Docker's configuration keeps it.
+fn is_encoded_pair(bytes: &[u8]) -> bool {
+    use base64ct::Encoding as _;
+    let text = str::from_utf8(bytes).unwrap_or("").trim_end_matches('=');
+    let decoded = base64ct::Base64Unpadded::decode_vec(text).unwrap_or_default();
+    decoded.len() >= 5
+        && decoded.contains(&b':')
+        && decoded.iter().all(|b| (b' '..=b'~').contains(b))
+}
+
 /// Whether a word of running text is a password by its look.
 pub(super) fn is_strong(scene: Scene<'_>, bytes: &[u8]) -> bool {
-    if bytes.len() < 4
-        || bytes.len() > 128
-        || is_nothing(scene, bytes, false)
-        || is_one_of(bytes, NO_PASSWORD)
-    {
-        return false;
-    }
-    if looks_like_path(bytes) || is_measure(bytes) {
+    if bytes.len() < 4 || bytes.len() > 128 || bytes.iter().all(u8::is_ascii_lowercase) {
         return false;
     }
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
@@ -96,16 +102,40 @@ pub(super) fn is_strong(scene: Scene<'_>, bytes: &[u8]) -> bool {
     if mail {
         return false;
     }
-    (digits > 0 && letters > 0)
+    let mixed = (digits > 0 && letters > 0)
         || (symbols > 0 && letters > 2)
         || (letters == 0 && digits >= 4 && digits == bytes.len())
         || (joints >= 2 && letters > 8)
-        || case_turns(bytes) >= 2
+        || case_turns(bytes) >= 2;
+    mixed
+        && !is_one_of(bytes, NO_PASSWORD)
+        && !is_measure(bytes)
+        && !looks_like_path(bytes)
+        && !is_nothing(scene, bytes, false)
 }
 
 /// Passwords that many people choose.
 pub(super) fn is_common(bytes: &[u8]) -> bool {
     is_one_of(bytes, COMMON)
+}
+
+/// Common passwords that mean little else where a password is spoken of.
+pub(super) fn is_telling(bytes: &[u8]) -> bool {
+    is_one_of(bytes, TELLING)
+}
+
+#[rustfmt::skip]
+const TELLING: &[&str] = &[
+    "letmein", "qwerty", "qwertyuiop", "iloveyou", "princess", "sunshine", "monkey", "dragon",
+    "starwars", "football", "baseball", "superman", "batman", "asdfgh", "asdfghjkl", "zxcvbn",
+    "zxcvbnm", "swordfish", "opensesame", "pokemon", "liverpool", "passw", "changeme",
+    "supersecret", "topsecret", "mypassword", "trustno", "azerty", "toor", "vagrant", "raspberry",
+    "changeit", "hunter", "correcthorsebatterystaple",
+];
+
+/// Words that talk about a password instead of being one.
+pub(super) fn is_word_about(bytes: &[u8]) -> bool {
+    is_one_of(bytes, NO_PASSWORD)
 }
 
 /// Whether the value is empty talk: a placeholder, a reference to where the secret lies, a type.
@@ -136,33 +166,11 @@ fn is_reference_word(bytes: &[u8]) -> bool {
         && (bytes.contains(&b'_') || case_turns(bytes) > 0)
 }
 
+#[rustfmt::skip]
 const REFERENCE_ENDS: &[&str] = &[
-    "password",
-    "passwd",
-    "pwd",
-    "pass",
-    "secret",
-    "token",
-    "key",
-    "value",
-    "input",
-    "field",
-    "var",
-    "arg",
-    "param",
-    "env",
-    "name",
-    "ref",
-    "string",
-    "hash",
-    "file",
-    "path",
-    "config",
-    "credential",
-    "credentials",
-    "passphrase",
-    "required",
-    "id",
+    "password", "passwd", "pwd", "pass", "secret", "token", "key", "value", "input", "field", "var",
+    "arg", "param", "env", "name", "ref", "string", "hash", "file", "path", "config", "credential",
+    "credentials", "passphrase", "required", "id",
 ];
 
 /// Words with separators or in camel case, as names of things are: `my-app-secret`, `refreshToken`, `v2`.
@@ -231,82 +239,24 @@ const EXTENSIONS: &[&str] = &[
 /// `12`, `90d`, `8+`, `256-bit`, `2024-01-02`, `v1.2`, `sha256`: measures and names, no passwords.
 fn is_measure(bytes: &[u8]) -> bool {
     let lower = bytes.to_ascii_lowercase();
+    #[rustfmt::skip]
     let known = [
-        "sha256",
-        "sha512",
-        "sha1",
-        "sha-256",
-        "sha-1",
-        "md5",
-        "base64",
-        "utf-8",
-        "utf8",
-        "oauth2",
-        "argon2",
-        "argon2id",
-        "bcrypt",
-        "pbkdf2",
-        "scrypt",
-        "1password",
-        "ed25519",
-        "hs256",
-        "rs256",
-        "aes-256",
-        "aes256",
-        "2fa",
-        "k8s",
-        "s3",
-        "ec2",
-        "http2",
-        "ipv4",
-        "ipv6",
-        "aes-256-gcm",
-        "x509",
-        "oauth2.0",
-        "q1",
-        "q2",
-        "q3",
-        "q4",
+        "sha256", "sha512", "sha1", "sha-256", "sha-1", "md5", "base64", "utf-8", "utf8", "oauth2",
+        "argon2", "argon2id", "bcrypt", "pbkdf2", "scrypt", "1password", "ed25519", "hs256",
+        "rs256", "aes-256", "aes256", "2fa", "k8s", "s3", "ec2", "http2", "ipv4", "ipv6",
+        "aes-256-gcm", "x509", "oauth2.0", "q1", "q2", "q3", "q4",
     ];
     if known.iter().any(|k| lower == k.as_bytes()) {
         return true;
     }
     let digits = bytes.iter().take_while(|b| b.is_ascii_digit()).count();
     let rest = lower.get(digits..).unwrap_or(&[]);
+    #[rustfmt::skip]
     let units: &[&[u8]] = &[
-        b"d",
-        b"h",
-        b"m",
-        b"s",
-        b"min",
-        b"days",
-        b"chars",
-        b"-bit",
-        b"bit",
-        b"bits",
-        b"-byte",
-        b"bytes",
-        b"kb",
-        b"mb",
-        b"gb",
-        b"th",
-        b"st",
-        b"nd",
-        b"rd",
-        b"x",
-        b"+",
-        b"%",
-        b"-char",
-        b"-character",
-        b"-characters",
-        b"-day",
-        b"-days",
-        b"-digit",
-        b"ms",
-        b"am",
-        b"pm",
-        b"-minute",
-        b"-hour",
+        b"d", b"h", b"m", b"s", b"min", b"days", b"chars", b"-bit", b"bit", b"bits", b"-byte",
+        b"bytes", b"kb", b"mb", b"gb", b"th", b"st", b"nd", b"rd", b"x", b"+", b"%", b"-char",
+        b"-character", b"-characters", b"-day", b"-days", b"-digit", b"ms", b"am", b"pm",
+        b"-minute", b"-hour",
     ];
     if digits > 0 && units.contains(&rest) {
         return true;
@@ -331,45 +281,12 @@ fn is_sentence(bytes: &[u8]) -> bool {
         || words.iter().any(|w| w.len() > 30)
 }
 
+#[rustfmt::skip]
 const SENTENCE: &[&str] = &[
-    "is",
-    "must",
-    "be",
-    "the",
-    "your",
-    "please",
-    "enter",
-    "required",
-    "invalid",
-    "password",
-    "cannot",
-    "should",
-    "with",
-    "and",
-    "for",
-    "to",
-    "of",
-    "a",
-    "not",
-    "least",
-    "characters",
-    "new",
-    "current",
-    "confirm",
-    "forgot",
-    "in",
-    "on",
-    "has",
-    "see",
-    "or",
-    "here",
-    "at",
-    "secret",
-    "token",
-    "stored",
-    "set",
-    "from",
-    "value",
+    "is", "must", "be", "the", "your", "please", "enter", "required", "invalid", "password",
+    "cannot", "should", "with", "and", "for", "to", "of", "a", "not", "least", "characters", "new",
+    "current", "confirm", "forgot", "in", "on", "has", "see", "or", "here", "at", "secret", "token",
+    "stored", "set", "from", "value",
 ];
 
 /// Whether the line goes on with words after the value, as prose does.
@@ -394,294 +311,42 @@ pub(super) fn is_one_of(word: &[u8], list: &[&str]) -> bool {
     list.iter().any(|w| word.eq_ignore_ascii_case(w.as_bytes()))
 }
 
+#[rustfmt::skip]
 const NO_PASSWORD: &[&str] = &[
-    "string",
-    "str",
-    "bool",
-    "boolean",
-    "int",
-    "integer",
-    "number",
-    "text",
-    "none",
-    "null",
-    "nil",
-    "true",
-    "false",
-    "undefined",
-    "any",
-    "object",
-    "varchar",
-    "char",
-    "bytes",
-    "byte",
-    "required",
-    "optional",
-    "stored",
-    "hidden",
-    "unknown",
-    "expired",
-    "invalid",
-    "incorrect",
-    "missing",
-    "empty",
-    "protected",
-    "encrypted",
-    "hashed",
-    "unchanged",
-    "same",
-    "n/a",
-    "tbd",
-    "todo",
-    "yes",
-    "no",
-    "the",
-    "see",
-    "must",
-    "should",
-    "not",
-    "vault",
-    "keychain",
-    "1password",
-    "bitwarden",
-    "lastpass",
-    "prompt",
-    "default",
-    "disabled",
-    "enabled",
-    "changed",
-    "reset",
-    "rotated",
-    "policy",
-    "form",
-    "field",
-    "input",
-    "redacted",
-    "masked",
-    "omitted",
-    "removed",
-    "set",
-    "unset",
-    "given",
-    "provided",
-    "ask",
-    "auto",
-    "generated",
-    "random",
-    "manual",
-    "env",
-    "file",
-    "config",
-    "securestring",
-    "secretstr",
-    "bearer",
-    "basic",
-    "digest",
-    "token",
-    "sensitive",
-    "const",
-    "let",
-    "var",
-    "new",
-    "await",
-    "async",
-    "self",
-    "this",
-    "return",
-    "function",
-    "lambda",
-    "void",
-    "type",
-    "interface",
-    "static",
-    "public",
-    "private",
-    "final",
-    "std",
-    "option",
-    "vec",
-    "wrong",
-    "strong",
-    "weak",
-    "too",
-    "user",
-    "and",
-    "used",
-    "valid",
-    "managed",
-    "available",
-    "available",
-    "shared",
-    "visible",
-    "currently",
-    "now",
-    "only",
-    "never",
-    "always",
-    "also",
-    "case-sensitive",
-    "plain",
-    "plaintext",
-    "in",
-    "is",
-    "on",
-    "off",
-    "a",
-    "an",
-    "for",
-    "from",
-    "with",
-    "to",
-    "of",
-    "or",
-    "it",
-    "at",
-    "by",
-    "if",
-    "as",
-    "write-only",
-    "read-only",
-    "readonly",
-    "writeonly",
-    "uuid",
-    "base64",
-    "secrets",
-    "secret_key",
-    "api_key",
-    "access_token",
-    "refresh_token",
-    "id_token",
-    "client_credentials",
-    "authorization_code",
-    "refresh",
-    "access",
-    "recommended",
-    "deprecated",
-    "inherit",
-    "pending",
-    "active",
-    "inactive",
-    "revoked",
+    "string", "str", "bool", "boolean", "int", "integer", "number", "text", "none", "null", "nil",
+    "true", "false", "undefined", "any", "object", "varchar", "char", "bytes", "byte", "required",
+    "optional", "stored", "hidden", "unknown", "expired", "invalid", "incorrect", "missing",
+    "empty", "protected", "encrypted", "hashed", "unchanged", "same", "n/a", "tbd", "todo", "yes",
+    "no", "the", "see", "must", "should", "not", "vault", "keychain", "1password", "bitwarden",
+    "lastpass", "prompt", "default", "disabled", "enabled", "changed", "reset", "rotated", "policy",
+    "form", "field", "input", "redacted", "masked", "omitted", "removed", "set", "unset", "given",
+    "provided", "ask", "auto", "generated", "random", "manual", "env", "file", "config",
+    "securestring", "secretstr", "bearer", "basic", "digest", "token", "sensitive", "const", "let",
+    "var", "new", "await", "async", "self", "this", "return", "function", "lambda", "void", "type",
+    "interface", "static", "public", "private", "final", "std", "option", "vec", "wrong", "strong",
+    "weak", "too", "user", "and", "used", "valid", "managed", "available", "available", "shared",
+    "visible", "currently", "now", "only", "never", "always", "also", "case-sensitive", "plain",
+    "plaintext", "in", "is", "on", "off", "a", "an", "for", "from", "with", "to", "of", "or", "it",
+    "at", "by", "if", "as", "write-only", "read-only", "readonly", "writeonly", "uuid", "base64",
+    "secrets", "secret_key", "api_key", "access_token", "refresh_token", "id_token",
+    "client_credentials", "authorization_code", "refresh", "access", "recommended", "deprecated",
+    "inherit", "pending", "active", "inactive", "revoked",
 ];
 
+#[rustfmt::skip]
 const COMMON: &[&str] = &[
-    "password",
-    "letmein",
-    "qwerty",
-    "qwertyuiop",
-    "monkey",
-    "dragon",
-    "iloveyou",
-    "admin",
-    "welcome",
-    "sunshine",
-    "princess",
-    "football",
-    "baseball",
-    "master",
-    "shadow",
-    "superman",
-    "batman",
-    "trustno",
-    "hunter",
-    "secret",
-    "changeme",
-    "starwars",
-    "login",
-    "abc",
-    "asdf",
-    "asdfgh",
-    "asdfghjkl",
-    "zxcvbn",
-    "zxcvbnm",
-    "passw",
-    "whatever",
-    "freedom",
-    "michael",
-    "jennifer",
-    "jordan",
-    "charlie",
-    "donald",
-    "root",
-    "toor",
-    "guest",
-    "test",
-    "tester",
-    "testing",
-    "administrator",
-    "swordfish",
-    "opensesame",
-    "correcthorsebatterystaple",
-    "mustang",
-    "access",
-    "maggie",
-    "pepper",
-    "ginger",
-    "cheese",
-    "computer",
-    "internet",
-    "samsung",
-    "google",
-    "apple",
-    "pokemon",
-    "ninja",
-    "summer",
-    "winter",
-    "spring",
-    "autumn",
-    "cookie",
-    "banana",
-    "flower",
-    "lovely",
-    "hello",
-    "killer",
-    "soccer",
-    "hockey",
-    "ranger",
-    "buster",
-    "thomas",
-    "robert",
-    "matrix",
-    "cowboy",
-    "silver",
-    "purple",
-    "orange",
-    "yellow",
-    "diamond",
-    "chocolate",
-    "liverpool",
-    "arsenal",
-    "chelsea",
-    "blink",
-    "nothing",
-    "passpass",
-    "supersecret",
-    "topsecret",
-    "mysecret",
-    "mypassword",
-    "temppassword",
-    "temp",
-    "raspberry",
-    "vagrant",
-    "ubnt",
-    "oracle",
-    "postgres",
-    "mysql",
-    "tomcat",
-    "cisco",
-    "alpine",
-    "manager",
-    "qazwsx",
-    "iloveu",
-    "azerty",
-    "solo",
-    "biteme",
-    "zaq",
-    "loveme",
-    "ashley",
-    "bailey",
-    "passwort",
-    "hallo",
-    "daniel",
-    "jessica",
+    "password", "letmein", "qwerty", "qwertyuiop", "monkey", "dragon", "iloveyou", "admin",
+    "welcome", "sunshine", "princess", "football", "baseball", "master", "shadow", "superman",
+    "batman", "trustno", "hunter", "secret", "changeme", "starwars", "login", "abc", "asdf",
+    "asdfgh", "asdfghjkl", "zxcvbn", "zxcvbnm", "passw", "whatever", "freedom", "michael",
+    "jennifer", "jordan", "charlie", "donald", "root", "toor", "guest", "test", "tester", "testing",
+    "administrator", "swordfish", "opensesame", "correcthorsebatterystaple", "mustang", "access",
+    "maggie", "pepper", "ginger", "cheese", "computer", "internet", "samsung", "google", "apple",
+    "pokemon", "ninja", "summer", "winter", "spring", "autumn", "cookie", "banana", "flower",
+    "lovely", "hello", "killer", "soccer", "hockey", "ranger", "buster", "thomas", "robert",
+    "matrix", "cowboy", "silver", "purple", "orange", "yellow", "diamond", "chocolate", "liverpool",
+    "arsenal", "chelsea", "blink", "nothing", "passpass", "supersecret", "topsecret", "mysecret",
+    "mypassword", "temppassword", "temp", "raspberry", "vagrant", "ubnt", "oracle", "postgres",
+    "mysql", "tomcat", "cisco", "alpine", "manager", "qazwsx", "iloveu", "azerty", "solo", "biteme",
+    "zaq", "loveme", "ashley", "bailey", "passwort", "hallo", "daniel", "jessica",
 ];

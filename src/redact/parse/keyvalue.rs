@@ -8,7 +8,7 @@ use super::{Scene, Span, judge, key, value};
 pub(super) fn read(scene: Scene<'_>, hit: Span, class: key::Class, found: &mut Vec<Span>) {
     let text = scene.text;
     // Keywords such as `pass:` hold what follows the name, to be rarer; the name itself is what counts.
-    let hit_end = text.back(hit.1, hit.1 - hit.0, |b| !is_word(b));
+    let hit_end = text.back(hit.1, hit.1 - hit.0, |b| b.is_ascii() && !is_word(b));
     let (start, end) = key::around(text, hit.0, hit_end);
     let Some(link) = link(text, start, end) else {
         return;
@@ -30,9 +30,7 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, class: key::Class, found: &mut V
         return;
     }
     let sure = match class {
-        key::Class::Password => {
-            judge::is_password(scene, name, v) && !(link.loose && !judge::is_strong(scene, bytes))
-        }
+        key::Class::Password => judge::is_password(scene, name, v, text.before(v.span.0) == b'='),
         key::Class::Secret => judge::is_secret(scene, name, v, link.env),
     };
     if sure {
@@ -45,7 +43,9 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, class: key::Class, found: &mut V
 }
 
 /// Reads the private members of a JSON Web Key whose `"kty"` stands at `hit`.
-pub(super) fn jwk(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
+///
+/// Gives the end of the key.
+pub(super) fn jwk(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) -> usize {
     let text = scene.text;
     let low = text.back(hit.0, 6000, |b| b != b'{');
     let high = text.skip(hit.1, 6000, |b| b != b'}');
@@ -57,7 +57,7 @@ pub(super) fn jwk(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
             .position(|&b| b == b'"')
             .map(|n| at + n)
         else {
-            return;
+            return high;
         };
         let close = text.skip(open + 1, 6000, |b| b != b'"');
         at = close + 1;
@@ -77,6 +77,7 @@ pub(super) fn jwk(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
             at = v.span.1 + 1;
         }
     }
+    high
 }
 
 /// What ties a key to its value.
@@ -85,8 +86,6 @@ struct Link {
     at: usize,
     /// Only a quoted value counts.
     quoted_only: bool,
-    /// Only a value that looks like a password counts.
-    loose: bool,
     /// The key is an environment variable.
     env: bool,
 }
@@ -115,17 +114,21 @@ fn link(text: Text<'_>, start: usize, end: usize) -> Option<Link> {
         Some(Link {
             at,
             quoted_only: false,
-            loose: false,
             env,
         })
     };
     match text.at(at) {
         b':' if text.at(at + 1) == b'=' => link(at + 2),
         b':' if text.has(at, b"://") => None,
-        b':' if text.at(at + 1) == b':' => link(at + 2).map(|l| Link {
-            quoted_only: true,
-            ..l
-        }),
+        b':' if text.at(at + 1) == b':' => {
+            // `Password::new("…")`.
+            let member = text.skip(at + 2, 24, is_word);
+            let open = usize::from(text.at(member) == b'(');
+            link(if open == 1 { member + 1 } else { at + 2 }).map(|l| Link {
+                quoted_only: true,
+                ..l
+            })
+        }
         b':' => {
             let next = text.skip(at + 1, 8, |b| is_blank(b) || b == b'*');
             link(typed(text, next).unwrap_or(skip_lines(text, at + 1)))
@@ -189,7 +192,6 @@ fn attribute(text: Text<'_>, at: usize, quoted_key: bool) -> Option<Link> {
     matches!(text.at(end), b'=' | b':').then_some(Link {
         at: end + 1,
         quoted_only: false,
-        loose: false,
         env: true,
     })
 }
@@ -222,7 +224,6 @@ fn spaced(text: Text<'_>, start: usize, end: usize, at: usize) -> Option<Link> {
         return Some(Link {
             at,
             quoted_only: false,
-            loose: false,
             env: true,
         });
     }
@@ -230,7 +231,6 @@ fn spaced(text: Text<'_>, start: usize, end: usize, at: usize) -> Option<Link> {
         return Some(Link {
             at,
             quoted_only: true,
-            loose: false,
             env: false,
         });
     }

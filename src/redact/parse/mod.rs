@@ -55,19 +55,31 @@ pub(crate) struct Scene<'a> {
 
 impl Parser {
     /// Reads the text around the keyword hit `hit` and gives the secrets found to `found`.
-    pub(crate) fn run(self, scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
+    ///
+    /// Gives the place up to which the text needs no further reading by this parser, or 0.
+    pub(crate) fn run(self, scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) -> usize {
         match self {
             Self::PasswordValue => keyvalue::read(scene, hit, key::Class::Password, found),
             Self::SecretValue => keyvalue::read(scene, hit, key::Class::Secret, found),
             Self::PasswordProse => prose::read(scene, hit, found),
             Self::UrlUserinfo => url::read(scene, hit, found),
             Self::AuthHeader => header::authorization(scene, hit, found),
-            Self::Cookie => header::cookie(scene, hit, found),
+            Self::Cookie => return header::cookie(scene, hit, found),
             Self::CommandLine => cli::read(scene, hit, found),
-            Self::PrivateKey => pem::read(scene, hit, found),
+            Self::PrivateKey => return pem::read(scene, hit, found),
             Self::PrivateKeyTail => pem::read_tail(scene, hit, found),
             Self::TableColumn => table::read(scene, hit, found),
-            Self::Jwk => keyvalue::jwk(scene, hit, found),
+            Self::Jwk => return keyvalue::jwk(scene, hit, found),
+        }
+        0
+    }
+
+    /// About how many bytes one run looks at.
+    pub(crate) fn cost(self) -> usize {
+        match self {
+            Self::Jwk | Self::TableColumn => 2000,
+            Self::CommandLine | Self::PasswordProse => 500,
+            _ => 200,
         }
     }
 }

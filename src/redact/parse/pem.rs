@@ -6,8 +6,8 @@ use super::{Scene, Span};
 /// Longest key that is read, in bytes.
 const KEY_MAX: usize = 32 * 1024;
 
-/// Reads the private key whose `-----BEGIN` (or PuTTY header) is at `hit`.
-pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
+/// Reads the private key whose `-----BEGIN` (or PuTTY header) is at `hit`; gives its end.
+pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) -> usize {
     let text = scene.text;
     let putty = text.has(hit.0, b"putty");
     if !putty && text.at(hit.0) != b'-' {
@@ -16,8 +16,9 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
         let end = body_end(text, start, (start + KEY_MAX).min(text.len()));
         if end >= start + 60 {
             found.push((start, end));
+            return end;
         }
-        return;
+        return 0;
     }
     let label_end = text.skip(hit.1, 64, |b| b.is_ascii_alphanumeric() || b == b' ');
     let label = text.cut(hit.1, label_end);
@@ -26,7 +27,7 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
             .windows(11)
             .any(|w| w.eq_ignore_ascii_case(b"PRIVATE KEY"));
     if !private {
-        return;
+        return 0;
     }
     let body = text.skip(label_end, 6, |b| b == b'-');
     let limit = (body + KEY_MAX).min(text.len());
@@ -43,11 +44,13 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
     let end = end.unwrap_or_else(|| body_end(text, body, another));
     if end <= body && !putty {
         // A lone BEGIN line, as documents quote it, holds no key.
-        return;
+        return 0;
     }
     if has_material(text, body, end) {
         found.push((hit.0, end));
+        return end;
     }
+    0
 }
 
 /// Reads what stands before an `-----END … PRIVATE KEY` at `hit` that has no beginning.
@@ -147,18 +150,10 @@ fn strip(line: &[u8]) -> &[u8] {
 
 fn is_body_line(line: &[u8]) -> bool {
     let word = strip(line);
+    #[rustfmt::skip]
     let header = [
-        &b"proc-type:"[..],
-        b"dek-info:",
-        b"comment:",
-        b"version:",
-        b"hash:",
-        b"charset:",
-        b"encryption:",
-        b"public-lines:",
-        b"private-lines:",
-        b"key-derivation:",
-        b"argon2-",
+        &b"proc-type:"[..], b"dek-info:", b"comment:", b"version:", b"hash:", b"charset:",
+        b"encryption:", b"public-lines:", b"private-lines:", b"key-derivation:", b"argon2-",
     ];
     if header.iter().any(|h| {
         word.get(..h.len())

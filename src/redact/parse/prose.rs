@@ -21,7 +21,8 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
     before(scene, hit.0, found);
     let word = text.cut(hit.0, hit.1);
     let digits = judge::is_one_of(word, &["pin"]);
-    let machine = judge::is_one_of(word, &["token", "api key", "secret"]);
+    let machine = judge::is_one_of(word, &["token", "api key", "secret", "key"]);
+    let bare = judge::is_one_of(word, &["key"]);
     let mut i = from;
     while let Some(&(start, end)) = found.get(i) {
         let value = text.cut(start, end);
@@ -30,6 +31,14 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
         } else {
             !machine || (value.len() >= 10 && is_random(value))
         };
+        // A key of what? Only those that open something count.
+        let (low, high) = (hit.0.min(start).saturating_sub(32), hit.1.max(start));
+        let fits = fits
+            && (!bare
+                || (value.len() >= 16
+                    && ["api", "secret", "access", "auth", "license", "service"]
+                        .iter()
+                        .any(|w| text.find(low, high, w.as_bytes()).is_some())));
         if fits {
             i += 1;
         } else {
@@ -57,6 +66,15 @@ fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
     let text = scene.text;
     let mut at = text.skip(end, 3, |b| is_quote(b) || b == b'*' || b == b'_');
     let mut linked = false;
+    // Right behind "is": a word that ends the sentence there may be the password itself.
+    let mut tied = false;
+    // "the password's …".
+    for is in [&b"'s "[..], "\u{2019}s ".as_bytes()] {
+        if text.cut(end, end + is.len()) == is {
+            at = end + is.len();
+            linked = true;
+        }
+    }
     for n in 0..WORDS_MAX {
         let blanks = text.skip(at, 3, |b| b == b' ');
         let mark = text.at(blanks);
@@ -77,12 +95,13 @@ fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
         let Some((span, quoted, next)) = token(text, blanks) else {
             return;
         };
-        if blanks == at && n > 0 && !linked && !quoted {
+        if blanks == at && !linked && !quoted {
             return;
         }
         let word = text.cut(span.0, span.1);
         if judge::is_one_of(word, LINKS) {
             linked = true;
+            tied = tied || judge::is_one_of(word, &["is", "was"]);
             at = next;
             continue;
         }
@@ -90,11 +109,13 @@ fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
             return;
         }
         let strong = judge::is_strong(scene, word);
-        let sure = if quoted && (linked || n == 0) {
-            is_chosen(word) && (strong || linked || n == 0) && !scene.ids.is_all_markers(word)
+        let close = linked || n == 0;
+        let sure = if quoted && close {
+            is_chosen(word)
         } else {
-            (strong && (linked || n == 0))
-                || (linked && judge::is_common(word) && ends_here(text, span.1))
+            let spoken = close && (strong || judge::is_telling(word));
+            let common = linked && judge::is_common(word) && ends_here(text, span.1);
+            spoken || common || (tied && is_lone_noun(text, word, span.1))
         };
         if sure && plausible(scene, word) {
             found.push(span);
@@ -105,6 +126,7 @@ fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
         }
         if linked && !judge::is_one_of(word, FILLERS) {
             linked = false;
+            tied = false;
         }
         at = next;
     }
@@ -133,7 +155,7 @@ fn before(scene: Scene<'_>, start: usize, found: &mut Vec<Span>) {
             let sure = if quoted {
                 is_chosen(inner)
             } else {
-                judge::is_strong(scene, inner)
+                judge::is_strong(scene, inner) || judge::is_telling(inner)
             };
             if sure && plausible(scene, inner) {
                 found.push(span);
@@ -170,6 +192,7 @@ fn pair(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) -> bool {
             "user/pass",
             "username/password",
             "user/password",
+            "basic auth",
         ],
     ) {
         return false;
@@ -220,6 +243,7 @@ fn plausible(scene: Scene<'_>, word: &[u8]) -> bool {
 /// Whether a quoted word reads like something chosen rather than like the name of a field or a file.
 fn is_chosen(word: &[u8]) -> bool {
     let spaced = word.iter().filter(|&&b| b == b' ').count();
+    let digit = word.iter().any(u8::is_ascii_digit);
     word.len() >= 4
         && spaced <= 6
         && !word
@@ -253,10 +277,42 @@ fn is_chosen(word: &[u8]) -> bool {
                 "invalid",
             ],
         )
-        && !(word.contains(&b'_') && !word.iter().any(u8::is_ascii_digit))
-        && !(word.contains(&b'.') && !word.iter().any(u8::is_ascii_digit))
+        && (digit || !(word.contains(&b'_') || word.contains(&b'.')))
         && !(spaced > 0 && word.first().is_some_and(u8::is_ascii_uppercase))
 }
+
+/// A word in small letters that ends its sentence and says nothing about passwords: "the password is bluefish."
+fn is_lone_noun(text: Text<'_>, word: &[u8], end: usize) -> bool {
+    let ends = matches!(text.at(end), b'\n' | 0 | b'\r')
+        || (matches!(text.at(end), b'.' | b'!')
+            && (text.at(end + 1).is_ascii_whitespace() || text.at(end + 1) == 0));
+    let adjective = ADJECTIVE_ENDS.iter().any(|e| word.ends_with(e.as_bytes()));
+    ends && (5..=24).contains(&word.len())
+        && word.iter().all(u8::is_ascii_lowercase)
+        && !adjective
+        && !judge::is_one_of(word, SAID_OF_PASSWORDS)
+        && !judge::is_word_about(word)
+}
+
+const ADJECTIVE_ENDS: &[&str] = &[
+    "ed", "ing", "able", "ible", "ly", "al", "ive", "ent", "ant", "ory", "ous", "ful", "less",
+    "est", "ary", "sible", "ic", "wn", "den",
+];
+#[rustfmt::skip]
+const SAID_OF_PASSWORDS: &[&str] = &[
+    "correct", "strong", "short", "secret", "secure", "wrong", "empty", "there", "missing",
+    "broken", "outdated", "stale", "weak", "right", "valid", "known", "plain", "private", "public",
+    "simple", "complex", "unique", "random", "default", "blank", "ready", "below", "above",
+    "elsewhere", "gone", "safe", "lost", "stolen", "mandatory", "required", "obsolete", "fresh",
+    "yours", "theirs", "ours", "mine", "itself", "everything", "nothing", "something", "anything",
+    "enough", "different", "identical", "better", "worse", "longer", "shorter", "older", "newer",
+    "another", "again", "today", "tomorrow", "yesterday", "unset", "bcrypt", "argon", "scrypt",
+    "vault", "bitwarden", "lastpass", "keychain", "about", "before", "after", "either", "never",
+    "always", "fine", "okay", "bogus", "incorrect", "insecure", "leaky", "sound", "crucial",
+    "those", "these", "which", "where", "case", "needed", "kept", "sent", "taken", "shown", "given",
+    "changed", "set", "null", "false", "true", "unclear", "lengthy", "history", "policy", "legacy",
+    "owner", "admin", "local", "remote", "global",
+];
 
 fn ends_sentence(text: Text<'_>, at: usize) -> bool {
     matches!(text.at(at), b'.' | b';' | b'\n' | b'!' | b'?' | 0)
@@ -274,84 +330,20 @@ fn ends_here(text: Text<'_>, at: usize) -> bool {
         || text.has(at, b" but ")
 }
 
+#[rustfmt::skip]
 const LINKS: &[&str] = &[
-    "is",
-    "was",
-    "to",
-    "as",
-    "are",
-    "be",
-    "equals",
-    "now",
-    "still",
-    "currently",
-    "set",
-    "will",
-    "simply",
-    "just",
-    "actually",
-    "called",
-    "literally",
-    "probably",
-    "remains",
-    "became",
-    "being",
+    "is", "was", "to", "as", "are", "be", "equals", "now", "still", "currently", "set", "will",
+    "simply", "just", "actually", "called", "literally", "probably", "remains", "became", "being",
 ];
+#[rustfmt::skip]
 const FILLERS: &[&str] = &[
-    "the",
-    "this",
-    "it",
-    "that",
-    "one",
-    "following",
-    "always",
-    "again",
-    "temporarily",
-    "probably",
-    "same",
-    "old",
-    "new",
-    "for",
-    "everyone",
-    "both",
-    "here",
-    "likely",
+    "the", "this", "it", "that", "one", "following", "always", "again", "temporarily", "probably",
+    "same", "old", "new", "for", "everyone", "both", "here", "likely",
 ];
+#[rustfmt::skip]
 const NEGATIONS: &[&str] = &[
-    "not",
-    "never",
-    "required",
-    "stored",
-    "hashed",
-    "kept",
-    "in",
-    "too",
-    "case",
-    "optional",
-    "encrypted",
-    "wrong",
-    "expired",
-    "sent",
-    "needed",
-    "managed",
-    "generated",
-    "rotated",
-    "validated",
-    "checked",
-    "salted",
-    "at",
-    "on",
-    "by",
-    "read",
-    "taken",
-    "available",
-    "unknown",
-    "missing",
-    "missing",
-    "weak",
-    "reset",
-    "longer",
-    "shorter",
-    "least",
-    "between",
+    "not", "never", "required", "stored", "hashed", "kept", "in", "too", "case", "optional",
+    "encrypted", "wrong", "expired", "sent", "needed", "managed", "generated", "rotated",
+    "validated", "checked", "salted", "at", "on", "by", "read", "taken", "available", "unknown",
+    "missing", "missing", "weak", "reset", "longer", "shorter", "least", "between",
 ];

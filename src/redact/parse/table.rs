@@ -15,6 +15,13 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
     if is_word(text.before(hit.0)) && text.before(hit.0) != b'_' {
         return;
     }
+    // A heading fills its cell.
+    let word = |b: u8| is_word(b) || matches!(b, b' ' | b'-' | b'*' | b'`' | b'"');
+    let (low, high) = (text.back(hit.0, 40, word), text.skip(hit.1, 40, word));
+    let edge = |b: u8| matches!(b, b'|' | b',' | b'\t' | b'\n' | b'\r' | 0);
+    if !edge(text.before(low)) || !edge(text.at(high)) {
+        return;
+    }
     let start = text.line_start(hit.0, ROW_MAX);
     let end = text.line_end(hit.1, ROW_MAX);
     let separator = if text.cut(start, end).contains(&b'|') {
@@ -36,7 +43,8 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
                 || matches!(b, b' ' | b'_' | b'-' | b'/' | b'"' | b'*' | b'\r')
                 || *b == separator
         });
-    if !(ruled && separator == b'|') && !(heading && separator != b'|') {
+    let is_table = if separator == b'|' { ruled } else { heading };
+    if !is_table {
         return;
     }
     let column = text
@@ -75,7 +83,7 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
         };
         let spaced = text.cut(cell.0, cell.1).contains(&b' ');
         let sure = match class {
-            key::Class::Password => judge::is_password(scene, name_bytes, v) && !spaced,
+            key::Class::Password => judge::is_password(scene, name_bytes, v, false) && !spaced,
             key::Class::Secret => judge::is_secret(scene, name_bytes, v, false),
         };
         if sure {

@@ -23,6 +23,9 @@ pub(super) fn read(text: Text<'_>, i: usize) -> Option<Value> {
         let end = text.skip(at + 1, 4, |b| matches!(b, b'-' | b'+' | b' ' | b'0'..=b'9'));
         if text.at(end) == b'\n' {
             let from = text.skip(end + 1, 64, is_blank);
+            if from == end + 1 {
+                return None;
+            }
             let to = text.line_end(from, VALUE_MAX);
             return value(from, trim_end(text, from, to), false);
         }
@@ -109,17 +112,17 @@ fn quoted(text: Text<'_>, i: usize, mark: &[u8], mark_len: usize) -> Option<Valu
 
 /// Where a value without quotes ends.
 fn bare_end(text: Text<'_>, i: usize) -> usize {
-    let in_query = is_in_query(text, i);
-    let line = text.line_start(i, 400);
-    let in_list = text.cut(line, i).contains(&b';') || is_followed_by_pair(text, i);
+    let in_query = || is_in_query(text, i);
+    let in_list =
+        || text.cut(text.line_start(i, 400), i).contains(&b';') || is_followed_by_pair(text, i);
     let mut at = i;
     let stop = text.line_end(i, VALUE_MAX);
     while at < stop {
         let b = text.at(at);
         let ends = match b {
             b if b.is_ascii_whitespace() || b == 0 => true,
-            b'&' | b'#' => in_query,
-            b';' => in_list,
+            b'&' | b'#' => in_query(),
+            b';' => in_list(),
             b'<' => matches!(text.at(at + 1), b'/' | b'b' | b'!'),
             b'"' | b'\'' | b'`' => at > i,
             b',' => is_pair(text, at + 1),

@@ -78,7 +78,24 @@ pub(super) fn is_trigger(text: Text<'_>, i: usize) -> bool {
         return false;
     };
     let glued = |b: u8| is_word(b) || b == b'-' || b == b'=';
-    fold::is_strong(c) || glued(text.before(i)) || glued(text.at(i + len))
+    if fold::is_strong(c) {
+        return true;
+    }
+    if !glued(text.before(i)) && !glued(text.at(i + len)) {
+        return false;
+    }
+    // Typographic dashes and quotes are ordinary in prose; in a token that holds a digit they are not.
+    if fold::is_weak(c) {
+        let low = text.back(i, 40, |b| !b.is_ascii_whitespace());
+        let high = text.skip(i + len, 40, |b| !b.is_ascii_whitespace());
+        return text
+            .cut(low, high)
+            .iter()
+            .filter(|b| b.is_ascii_digit())
+            .count()
+            >= 2;
+    }
+    true
 }
 
 fn char_step(takes: usize, value: u32) -> Option<Step> {

@@ -39,7 +39,7 @@ pub(super) fn build(text: Text<'_>, runs: &[(usize, usize)]) -> Draft {
 fn decode(run: &[u8]) -> Option<Vec<u8>> {
     let run = run.strip_suffix(b"=").unwrap_or(run);
     let run = run.strip_suffix(b"=").unwrap_or(run);
-    if run.len() >= 24 && run.len() % 2 == 0 && run.iter().all(u8::is_ascii_hexdigit) {
+    if run.len() >= 24 && run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {
         return from_hex(run).and_then(readable);
     }
     let head = run.get(..16)?;

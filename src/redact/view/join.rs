@@ -28,7 +28,7 @@ pub(super) fn build(text: Text<'_>, cuts: &[(usize, usize)]) -> Draft {
 
 /// The bytes to leave out when the quote at `i` ends one part of a literal and another part follows.
 pub(super) fn split_literal(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
-    if !is_token(text.before(i)) {
+    if !is_token(text.before(i)) && !matches!(text.before(i), b'.' | b'$' | b'!' | b':') {
         return None;
     }
     let stop = i + BETWEEN_MAX;
@@ -53,7 +53,8 @@ pub(super) fn split_literal(text: Text<'_>, i: usize) -> Option<(usize, usize)> 
             b'"' | b'\'' | b'`' => {
                 let apart = at > i + 1 || text.at(at) != text.at(i) || is_token(text.before(i));
                 let listed = comma && !is_joined_list(text, i);
-                let goes_on = is_token(text.at(at + 1));
+                let goes_on = is_token(text.at(at + 1))
+                    || matches!(text.at(at + 1), b'.' | b'$' | b'!' | b':');
                 return (apart && goes_on && !listed).then_some((i, at + 1));
             }
             _ => return None,

@@ -10,7 +10,7 @@ use super::text::Text;
 use survey::Survey;
 
 /// Bytes of context that a region of a derived text keeps on each side of what changed.
-const CONTEXT: usize = 400;
+const CONTEXT: usize = 320;
 /// How far a region's edge moves outward to avoid cutting a token.
 const EDGE: usize = 800;
 /// How many derivations may lie between a view and the raw text.
@@ -241,23 +241,31 @@ impl Draft {
 }
 
 /// Adds the neighbourhood of `start..end` to `regions`, joining it with the last where they meet.
+///
+/// That is its line and the one before, cut off `CONTEXT` bytes away.
 fn add_region(regions: &mut Vec<(usize, usize)>, text: Text<'_>, start: usize, end: usize) {
     if let Some(last) = regions.last_mut()
-        && start.saturating_sub(CONTEXT) <= last.1
+        && start <= last.1
     {
-        if end + CONTEXT > last.1 {
-            last.1 = edge(text, end + CONTEXT);
+        if end > last.1
+            || (last.1 - end < CONTEXT && text.before(last.1) != b'\n' && text.at(last.1) != b'\n')
+        {
+            last.1 = far_edge(text, end);
         }
         return;
     }
-    let low = text.back(start.saturating_sub(CONTEXT), EDGE, |b| {
-        !b.is_ascii_whitespace()
-    });
-    regions.push((low, edge(text, end + CONTEXT)));
+    let line = text.line_start(start, CONTEXT);
+    let low = text.line_start(line.saturating_sub(1), CONTEXT / 2);
+    // A region that begins or ends inside a long token would make a false edge; it goes on to the next space.
+    let low = text.back(low, EDGE, |b| !b.is_ascii_whitespace());
+    let high = far_edge(text, end);
+    match regions.last_mut() {
+        Some(last) if low <= last.1 => last.1 = high.max(last.1),
+        _ => regions.push((low, high)),
+    }
 }
 
-fn edge(text: Text<'_>, at: usize) -> usize {
-    let at = at.min(text.len());
-    // A region that ends inside a long token would make a false token end; it goes on to the next space.
+fn far_edge(text: Text<'_>, end: usize) -> usize {
+    let at = text.line_end(end, CONTEXT);
     text.skip(at, EDGE, |b| !b.is_ascii_whitespace())
 }

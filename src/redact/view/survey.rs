@@ -1,6 +1,6 @@
 //! One pass over a text that finds what would read differently folded, unescaped, joined or decoded.
 
-use super::super::text::{Text, is_random, is_token};
+use super::super::text::{Text, is_plain_word, is_random, is_token};
 use super::{add_region, clean, join};
 
 /// Shortest run of base64 or hex characters that is worth decoding.
@@ -88,6 +88,10 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
     if continued {
         end = text.back(end - 1, 8, |b| b == b' ' || b == b'\t' || b == b'\\');
     }
+    // Quoted-printable ends a line that goes on with `=` (RFC 2045, 6.7).
+    if text.before(end) == b'=' && end == i && text.before(end - 1).is_ascii_alphanumeric() {
+        end -= 1;
+    }
     if !is_token(text.before(end)) {
         return None;
     }
@@ -96,12 +100,21 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
     });
     // A token's own slash is not a comment's.
     let start = start - usize::from(text.before(start) == b'/' && text.before(start - 1) != b'/');
-    if !is_token(text.at(start)) {
+    let goes_on = is_token(text.at(start)) || (continued && text.at(start) == b'.');
+    if !goes_on {
+        return None;
+    }
+    let head = text.cut(start, text.skip(start, 40, is_token));
+    // A plain word begins a line of prose, not the rest of a token.
+    if !continued && is_plain_word(head) {
         return None;
     }
     let tail = text.cut(text.back(end, 40, is_token), end);
-    let head = text.cut(start, text.skip(start, 40, is_token));
-    let plausible = continued
+    // Nor does a token go on from one; a prefix in capitals may.
+    if !continued && is_plain_word(tail) && tail.iter().any(u8::is_ascii_lowercase) {
+        return None;
+    }
+    let plausible = (continued && !tail.is_empty())
         || (tail.len() >= 3 && is_random(tail))
         || (head.len() >= 3 && is_random(head) && tail.len() >= 3);
     plausible.then_some((end, start))
