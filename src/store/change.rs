@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::audit::{Chain, Draft};
 use crate::backend::{Batch, Copy, Item};
 use crate::clock::UnixMillis;
 use crate::key::TenantKeys;
@@ -17,6 +18,7 @@ use crate::record::{
 };
 use crate::seal;
 
+use super::audit::ChainWriter;
 use super::core::{Core, StoredJob, TopChange};
 use super::index::{EntryChange, short};
 use super::reader::{Directory, Reader};
@@ -36,6 +38,8 @@ pub(crate) struct Change<'a> {
     batch: Batch,
     chunk_deletes: u32,
     jobs: Vec<(JobId, Option<Job>, Option<[u8; 32]>)>,
+    drafts: Vec<(Draft, UnixMillis)>,
+    audit: Chain,
     now: UnixMillis,
 }
 
@@ -81,6 +85,24 @@ impl<'a> Change<'a> {
     /// The keyed digest by which a removed value is known within this tenant.
     pub(crate) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
         self.crypto.pseudonym(value)
+    }
+
+    /// Adds an audit entry to this change: it is written with it or not at all.
+    pub(crate) fn audit(&mut self, draft: Draft) {
+        self.audit_at(draft, self.now);
+    }
+
+    /// As [`Change::audit`], for something that happened a moment ago.
+    pub(super) fn audit_at(&mut self, draft: Draft, time: UnixMillis) {
+        self.drafts.push((draft, time));
+    }
+
+    /// Removes audit entries older than `before`, some at a time. Says how many.
+    pub(super) fn prune(&mut self, before: UnixMillis) -> Result<usize, StoreError> {
+        let core = self.reader.core;
+        let was = self.batch.deletes.len();
+        self.audit = core.prune_step(self.crypto.id, self.audit, before, &mut self.batch)?;
+        Ok(self.batch.deletes.len() - was)
     }
 
     /// Stores a file, in place of the one that may be there; missing directories are made.
@@ -437,6 +459,7 @@ impl<'a> Change<'a> {
     fn commit(mut self) -> Result<u64, StoreError> {
         let core = self.reader.core;
         let ((root, holds), followed) = self.seal_directories()?;
+        let audit = self.seal_entries()?;
         let created = match &self.reader.live {
             Some(live) => live.head.created,
             None => self.now,
@@ -446,6 +469,7 @@ impl<'a> Change<'a> {
             root,
             holds,
             created,
+            audit,
         };
         let head_key = RecordKey::Head(self.tenant.tag);
         let sealed = core.seal_top(&head_key, &head.encode())?;
@@ -502,6 +526,20 @@ impl<'a> Change<'a> {
             }
         }
         Ok(seq)
+    }
+
+    /// Seals the audit entries. Returns the chain with them.
+    fn seal_entries(&mut self) -> Result<Chain, StoreError> {
+        let core = self.reader.core;
+        if !core.audit_settings().enabled {
+            return Ok(self.audit);
+        }
+        let paths = &self.crypto.audit_paths;
+        let mut writer = ChainWriter::new(core, self.crypto.id, Some(paths), self.audit);
+        for (draft, time) in std::mem::take(&mut self.drafts) {
+            self.batch.puts.push(writer.append(draft, time)?);
+        }
+        Ok(writer.chain)
     }
 
     /// Seals the changed entries, deepest directories first, so that each summary reaches
@@ -658,6 +696,7 @@ impl Core {
                 )
             }
         };
+        let audit = live.as_ref().map_or(Chain::EMPTY, |live| live.head.audit);
         let mut change = Change {
             reader: self.reader(live)?,
             crypto,
@@ -667,6 +706,8 @@ impl Core {
             batch: Batch::default(),
             chunk_deletes: 0,
             jobs: Vec::new(),
+            drafts: Vec::new(),
+            audit,
             now: self.now(),
         };
         let value = match plan(&mut change) {

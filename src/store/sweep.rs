@@ -1,5 +1,6 @@
 //! Takes away what is expired: walks down from a head and skips whatever cannot hold anything due.
 
+use crate::audit::Draft;
 use crate::clock::UnixMillis;
 use crate::path::{Guard, MemoryPath};
 use crate::record::DirentBody;
@@ -72,6 +73,9 @@ impl Core {
                 if batch.swept.files == 0 && batch.swept.directories == 0 {
                     return Err(Abort::Refused(()));
                 }
+                let mut draft = Draft::new("expire").detail(format!("{} files", batch.swept.files));
+                draft.bytes = batch.swept.bytes;
+                change.audit(draft);
                 Ok(batch)
             });
             let batch = match batch {
@@ -96,7 +100,7 @@ impl Core {
         if self.clock_state() != ClockState::Trusted {
             return Ok(());
         }
-        let seq = self.commit(crate::backend::Batch::default(), Vec::new())?;
+        let seq = self.commit_noted(vec![Draft::new("expire")])?;
         self.wait_durable(seq)
     }
 }
