@@ -10,13 +10,18 @@ pub mod path;
 pub mod policy;
 mod record;
 pub mod redact;
+mod retention;
 mod seal;
 mod store;
 pub mod wire;
 
 pub use error::{Code, Error};
-pub use handler::{Answer, RescanReport, Slot, Tenant, Vault, VaultBuilder};
-pub use store::{Depth, OpenMode, Problem, StoreError, StoreStats, TenantStats, VerifyReport};
+pub use handler::{
+    Answer, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault, VaultBuilder,
+};
+pub use store::{
+    ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, TenantStats, VerifyReport,
+};
 pub use wire::MEMORY_TOOL;
 
 /// Makes a key file: one random key in one line of text, mode 0600, never over a file that exists.

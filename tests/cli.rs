@@ -490,8 +490,9 @@ fn verify_and_stats_show_totals() {
 #[test]
 fn damage_ends_with_its_own_code_and_a_list() {
     let home = Home::with_store();
-    let folder = fs::read_dir(home.path("s/keys")).unwrap().next().unwrap();
-    fs::remove_dir_all(folder.unwrap().path()).unwrap();
+    for folder in fs::read_dir(home.path("s/keys")).unwrap() {
+        fs::remove_dir_all(folder.unwrap().path()).unwrap();
+    }
     let found = home.on_store("verify");
     assert_eq!(code(&found), 5, "{found:?}");
     assert!(out(&found).contains("problems     1"), "{found:?}");
@@ -549,7 +550,7 @@ fn a_policy_that_does_not_load_points_at_its_line() {
     );
     assert_failed(&home.on_store("policy set p.toml"), 3, "p.toml:3:1");
     assert_failed(&home.run("policy check stric", ""), 3, "did you mean");
-    assert_eq!(out(&home.run("policy check strict", "")), "ok\n");
+    assert!(out(&home.run("policy check strict", "")).starts_with("ok: "));
     assert_eq!(
         json(&home.run("policy check strict --json", ""))["ok"],
         true
@@ -680,6 +681,8 @@ fn help_and_completions_are_answers() {
         "init --help",
         "exec --help",
         "verify --help",
+        "redact --help",
+        "rescan --help",
         "stats --help",
         "tenant --help",
         "tenant list --help",

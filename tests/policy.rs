@@ -2,10 +2,12 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::HashSet;
 use std::fs;
 
 use serde::Deserialize;
 use strongroom::policy::{self, OnExisting, Policy, PolicyError, Refusal, RulePack};
+use strongroom::redact;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -440,4 +442,90 @@ fn deep_nesting_is_refused_not_overflowed() {
     ] {
         assert!(policy::load(&text, "deep").is_err());
     }
+}
+
+#[test]
+fn shipped_policies_name_their_packs_and_never_loosen_what_refuses_by_itself() {
+    use RulePack::{Pci, Phi, Pii, Secrets};
+    let packs = |name| {
+        policy::load_named_or_path(name)
+            .unwrap()
+            .redaction
+            .rule_packs
+    };
+    assert_eq!(packs("strict"), [Secrets, Pii]);
+    assert_eq!(packs("hipaa"), [Secrets, Pii, Phi]);
+    assert_eq!(packs("pci"), [Secrets, Pii, Pci]);
+    let pci = policy::load_named_or_path("pci").unwrap();
+    let engine = pci.redaction.engine().unwrap();
+    for text in [
+        "cvv: 908",
+        "card pin is 4821",
+        "%B4111111111111111^DOE/JANE^27121010000000000?",
+        ";4111111111111111=27121010000012300?",
+        "PIN block: 041234FEDCBA9876",
+    ] {
+        assert!(engine.redact(text, None).is_err(), "{text}");
+    }
+    let card = "card 4111 1111 1111 1111";
+    let kept = engine.redact(card, None).unwrap();
+    assert_eq!(kept.text, "card [REDACTED:card-number]");
+
+    let hipaa = policy::load_named_or_path("hipaa").unwrap();
+    let engine = hipaa.redaction.engine().unwrap();
+    let digest = |value: &[u8]| [value.len().to_be_bytes()[7]; 32];
+    let found = engine.redact("MRN: 00482913", Some(&digest)).unwrap();
+    assert_eq!(found.text, "MRN: [REDACTED:medical-record-number#888888]");
+    assert!(!hipaa.write.images && !pci.write.images);
+    assert!(!hipaa.audit.enabled && !pci.audit.enabled);
+}
+
+/// Every pack has a row `| pack | class | rules | issuers |` in docs/POLICY.md.
+#[test]
+fn the_documented_packs_are_the_real_ones() {
+    let doc = include_str!("../docs/POLICY.md");
+    for pack in redact::PACKS {
+        let mut files = vec![*pack];
+        if *pack == "secrets" {
+            files.push("structure");
+        }
+        let rules: Vec<redact::RuleDef> = files
+            .iter()
+            .map(|file| format!("{}/policies/rules/{file}.toml", env!("CARGO_MANIFEST_DIR")))
+            .flat_map(|path| redact::parse_rules(&fs::read_to_string(path).unwrap()).unwrap())
+            .collect();
+        let issuers: HashSet<&str> = rules
+            .iter()
+            .filter_map(|rule| rule.vendor.as_deref())
+            .filter(|vendor| *vendor != "several")
+            .collect();
+        let class = &rules[0].class;
+        assert!(rules.iter().all(|rule| rule.class == *class), "{pack}");
+        let row = format!(
+            "| `{pack}` | `{class}` | {} | {} |",
+            rules.len(),
+            issuers.len()
+        );
+        assert!(doc.contains(&row), "docs/POLICY.md needs: {row}");
+        let acting: Vec<&str> = rules
+            .iter()
+            .filter(|rule| rule.action.is_some())
+            .map(|rule| rule.id.as_str())
+            .collect();
+        for id in &acting {
+            assert!(doc.contains(&format!("`{id}`")), "{id}");
+        }
+        assert_eq!(acting.len(), if *pack == "pci" { 5 } else { 0 }, "{pack}");
+    }
+}
+
+#[test]
+fn the_documented_rule_loads() {
+    let doc = include_str!("../docs/POLICY.md");
+    let (_, after) = doc.split_once("### Your own rules\n\n```toml\n").unwrap();
+    let (text, _) = after.split_once("```").unwrap();
+    let policy = load(text);
+    let engine = policy.redaction.engine().unwrap();
+    let found = engine.redact("badge EMP-777888", None).unwrap();
+    assert_eq!(found.text, "badge EMP-[REDACTED:employee-id]");
 }

@@ -110,6 +110,7 @@ impl FileKeyStore {
             .truncate(false)
             .mode(0o600)
             .open(&path)?;
+        set_private_mode(&path)?;
         file.write_all_at(&slot, slot_offset(copy))?;
         file.sync_data()
     }
@@ -277,6 +278,7 @@ fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&temporary)?;
+    set_private_mode(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;

@@ -21,7 +21,9 @@ pub use fault::{Fault, FaultBackend, PowerLossBackend};
 pub use key_store::{Copy, FileKeyStore, Item, KeyStore, MemoryKeyStore, set_private_mode};
 pub use memory::MemoryBackend;
 pub use sled_engine::SledBackend;
-pub use sled_files::{copy_generation, remove_half_written_snapshots, set_snapshots_aside};
+pub use sled_files::{
+    Derived, bring_back, copy_generation, remove_aside, remove_half_written_snapshots, set_aside,
+};
 
 /// The most operations (puts and deletes) that one batch may hold.
 ///

@@ -59,6 +59,30 @@ Example:
 Example:
   strongroom verify --store ./memory --key-file ./memory.key --quick")]
     Verify(VerifyArgs),
+    /// Remove from a text what a policy does not let into a store. Needs no store and no key.
+    ///
+    /// The text comes from FILE or stdin and goes to stdout with every found value replaced by
+    /// a marker such as [REDACTED:password]; how many, by rule, is said on stderr. A value is
+    /// never printed. A text that a rule rejects gives no text but exit code 3.
+    ///
+    /// Markers are those of a store, except for the action "pseudonym": its tags need the key
+    /// of a tenant, so here such values get a plain marker.
+    #[command(after_help = "\
+Example:
+  strongroom redact --policy strict notes.md > clean.md
+
+As a filter for another program, one answer a line:
+  echo '{\"text\":\"the password is hunter2\"}' | strongroom redact --json-lines")]
+    Redact(RedactArgs),
+    /// Bring stored files under the redaction of today's policy and rules.
+    ///
+    /// A file that was stored under an older policy, or an older build's rules, is scanned
+    /// again at its next read anyway. This does it now, also for files that nobody reads. A run
+    /// that was ended goes on where it stopped. Names are never changed, only reported.
+    #[command(after_help = "\
+Example:
+  strongroom rescan --store ./memory --key-file ./memory.key --all-tenants --dry-run")]
+    Rescan(RescanArgs),
     /// Show totals. Writes nothing.
     #[command(after_help = "\
 Example:
@@ -114,7 +138,10 @@ pub enum PolicyCommand {
 Example:
   strongroom policy show --store ./memory --key-file ./memory.key --diff strict")]
     Show(PolicyShowArgs),
-    /// Say whether a policy loads. Needs no store. Exit code 3 when it does not.
+    /// Say whether a policy loads and its rules find what they should. Needs no store.
+    ///
+    /// Runs every example and negative example of the rule packs and of the policy's own
+    /// rules. Exit code 3 when the policy does not load or an example falls.
     #[command(after_help = "\
 Example:
   strongroom policy check ./policy.toml")]
@@ -190,7 +217,7 @@ pub struct InitArgs {
     /// Write a new key to this file, which must not exist, and use it.
     #[arg(long, help_heading = KEY_HEADING, value_name = "FILE", conflicts_with = "key source")]
     pub generate_key: Option<PathBuf>,
-    /// The store's policy: a shipped one by name (default, strict), or a file.
+    /// The store's policy: a shipped one by name (default, strict, hipaa, pci), or a file.
     #[arg(long, value_name = "NAME|FILE", default_value = "default")]
     pub policy: String,
     /// Print JSON.
@@ -229,6 +256,40 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
+#[derive(Args)]
+pub struct RedactArgs {
+    /// The text; without it, stdin. UTF-8, at most 16 MiB.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// A shipped policy by name, or a file: its path has a / or ends in .toml.
+    #[arg(long, value_name = "NAME|FILE", default_value = "default")]
+    pub policy: String,
+    /// Print JSON: {"text", "findings": [{"rule", "class", "action", "line", "start", "end"}]},
+    /// lines from 1, start and end as bytes of the input.
+    #[arg(long)]
+    pub json: bool,
+    /// Read {"text"} from each line and print the same JSON for each, or {"error"}. Blank lines
+    /// are skipped; every other line gets one answer at once.
+    #[arg(long, conflicts_with = "json")]
+    pub json_lines: bool,
+}
+
+#[derive(Args)]
+pub struct RescanArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// Whose memory [default: default].
+    #[arg(long, value_name = "NAME", conflicts_with = "all_tenants")]
+    pub tenant: Option<String>,
+    /// Every tenant of the store, one after the other. A damaged one does not keep the others
+    /// from being done; the exit code is 5 at the end.
+    #[arg(long)]
+    pub all_tenants: bool,
+    /// Count what would be removed, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// For commands that only look.
 #[derive(Args)]
 pub struct LookArgs {
@@ -250,7 +311,7 @@ pub struct PolicyShowArgs {
 
 #[derive(Args)]
 pub struct PolicyCheckArgs {
-    /// A shipped policy (default, strict), or a file: its path has a / or ends in .toml.
+    /// A shipped policy (default, strict, hipaa, pci), or a file: its path has a / or ends in .toml.
     #[arg(value_name = "NAME|FILE")]
     pub policy: String,
     /// Print JSON.
@@ -262,7 +323,7 @@ pub struct PolicyCheckArgs {
 pub struct PolicySetArgs {
     #[command(flatten)]
     pub look: LookArgs,
-    /// A shipped policy (default, strict), or a file: its path has a / or ends in .toml.
+    /// A shipped policy (default, strict, hipaa, pci), or a file: its path has a / or ends in .toml.
     #[arg(value_name = "NAME|FILE")]
     pub policy: String,
     /// Print what would change, and change nothing.

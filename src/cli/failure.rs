@@ -97,7 +97,7 @@ impl From<&Error> for Failure {
 
 fn exit(error: &Error) -> Exit {
     match error {
-        Error::Policy(_) => return Exit::Refused,
+        Error::Policy(_) | Error::Redaction(_) => return Exit::Refused,
         Error::Key(KeyError::NoSuchSlot { .. }) => return Exit::NotFound,
         _ => {}
     }
@@ -120,7 +120,7 @@ fn next(error: &Error) -> String {
         _ => {}
     }
     match error {
-        Error::Policy(_) => "Correct it, then run `strongroom policy check` on it.",
+        Error::Policy(_) | Error::Redaction(_) => "Correct it, then run `strongroom policy check` on it.",
         Error::NoKeySource => {
             "Use --key-file, --passphrase-file or --key-command, or run it on a terminal to be asked."
         }

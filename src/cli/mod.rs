@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 mod args;
+mod examples;
 mod exec;
 mod failure;
 mod held;
@@ -16,6 +17,8 @@ mod keys;
 mod open;
 mod output;
 mod policy;
+mod redact;
+mod rescan;
 mod slots;
 mod stats;
 mod verify;
@@ -48,6 +51,8 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         Command::Init(args) => init::run(args),
         Command::Exec(args) => exec::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Redact(args) => redact::run(args),
+        Command::Rescan(args) => rescan::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Tenant {
             command: TenantCommand::List(args),

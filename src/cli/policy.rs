@@ -5,6 +5,7 @@ use strongroom::Error;
 use strongroom::policy::{self, Change, Policy};
 
 use super::args::{PolicyCheckArgs, PolicySetArgs, PolicyShowArgs};
+use super::examples;
 use super::failure::{Exit, Failure, Stop};
 use super::open;
 use super::output::Out;
@@ -30,7 +31,7 @@ pub fn show(args: &PolicyShowArgs) -> Result<(), Stop> {
 pub fn check(args: &PolicyCheckArgs) -> Result<(), Stop> {
     let out = Out::new(args.json);
     let error = match policy::load_named_or_path(&args.policy) {
-        Ok(_) => return out.answer("ok\n", &json!({ "ok": true })),
+        Ok(policy) => return check_rules(&policy, out),
         Err(error) => error,
     };
     let at = error.position();
@@ -43,6 +44,47 @@ pub fn check(args: &PolicyCheckArgs) -> Result<(), Stop> {
     });
     out.answer("", &refusal)?;
     Err(Error::from(error).into())
+}
+
+/// Runs the examples of all rules that the policy puts to use.
+fn check_rules(policy: &Policy, out: Out) -> Result<(), Stop> {
+    let mut redaction = policy.redaction.clone();
+    // What an operator allows may be the very value of an example (a card number for tests),
+    // which says nothing against the rule.
+    redaction.allow.clear();
+    let engine = redaction.engine().map_err(Error::from)?;
+    let fallen: Vec<String> = engine
+        .check_examples()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let (rules, examples) = (engine.rules_len(), examples::count(policy)?);
+    let text = if fallen.is_empty() {
+        let s = |count| if count == 1 { "" } else { "s" };
+        format!(
+            "ok: {rules} rule{}, {examples} example{}\n",
+            s(rules),
+            s(examples)
+        )
+    } else {
+        fallen.iter().map(|fallen| format!("{fallen}\n")).collect()
+    };
+    let json = json!({
+        "ok": fallen.is_empty(),
+        "rules": rules,
+        "examples": examples,
+        "fallen": fallen,
+    });
+    out.answer(&text, &json)?;
+    match fallen.len() {
+        0 => Ok(()),
+        many => Err(Failure::new(
+            Exit::Refused,
+            format!("check the policy: {many} of {rules} rules fail an example"),
+            "Report it with the list: the examples are this build's own.",
+        )
+        .into()),
+    }
 }
 
 pub fn set(args: &PolicySetArgs) -> Result<(), Stop> {

@@ -3,6 +3,7 @@
 use crate::record::DirentBody;
 use crate::wire::Reply;
 
+use super::edits::{not_held, nothing_held_in};
 use super::{Line, Stop, refuse, texts};
 
 impl Line<'_> {
@@ -19,6 +20,9 @@ impl Line<'_> {
             };
             if matches!(entry.body, DirentBody::Directory { .. }) {
                 self.may_move_directory(&path)?;
+                nothing_held_in(change.reader(), &path)?;
+            } else {
+                not_held(change.reader(), &path)?;
             }
             change.remove(&path)?;
             Ok(Reply::text(texts::deleted(&path)))

@@ -110,8 +110,12 @@ impl Line<'_> {
         file: &NewFile<'_>,
         old_bytes: Option<u64>,
     ) -> Result<(), Stop> {
+        if old_bytes.is_some() {
+            not_held(change.reader(), path)?;
+        }
         let limits = &self.rules.effective.limits;
-        let below = change.reader().root().summary.below;
+        let root = change.reader().root();
+        let below = change.reader().totals(&root)?;
         let added = file.bytes.len() as u64;
         let total = below
             .bytes
@@ -170,6 +174,22 @@ impl Line<'_> {
             parent = directory.parent();
         }
         Ok(())
+    }
+}
+
+/// Refuses to change what a hold keeps.
+pub(super) fn not_held(reader: &Reader<'_>, path: &MemoryPath) -> Result<(), Stop> {
+    match reader.hold_on(path) {
+        Some(_) => Err(refuse(texts::held(path.as_str()))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to take a directory away in which, or above which, a hold keeps something.
+pub(super) fn nothing_held_in(reader: &Reader<'_>, directory: &MemoryPath) -> Result<(), Stop> {
+    match reader.held_in(directory) {
+        Some(held) => Err(refuse(texts::held(held))),
+        None => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ mod builder;
 mod create;
 mod delete;
 mod edits;
+mod expire;
 mod in_force;
 mod insert;
 mod put_bytes;
@@ -29,6 +30,7 @@ mod view;
 use in_force::InForce;
 
 pub use builder::VaultBuilder;
+pub use expire::{ExpireReport, HoldInfo};
 pub use rescan::RescanReport;
 pub use vault::{Slot, Vault};
 
@@ -266,6 +268,10 @@ impl Tenant {
     #[must_use]
     pub fn line_bytes_max(&self) -> usize {
         wire::line_bytes_max(self.rules().effective.limits.max_file_bytes)
+    }
+
+    fn tag(&self) -> crate::key::FileTag {
+        self.tenant.tag()
     }
 
     fn rules(&self) -> Rules {

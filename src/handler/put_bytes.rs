@@ -31,7 +31,7 @@ impl Line<'_> {
             self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {
                 None => None,
-                Some(DirentBody::Directory { .. }) => {
+                Some(DirentBody::Directory { .. } | DirentBody::Hold(_)) => {
                     return Err(refuse(texts::is_directory(&path)));
                 }
                 Some(DirentBody::File(meta)) => Some(meta.bytes),

@@ -4,6 +4,7 @@ use crate::path::{DEPTH_MAX, MemoryPath, PATH_BYTES_MAX};
 use crate::store::{Directory, Reader};
 use crate::wire::Reply;
 
+use super::edits::{not_held, nothing_held_in};
 use super::{Line, Stop, refuse, texts};
 
 impl Line<'_> {
@@ -18,11 +19,13 @@ impl Line<'_> {
             self.may_write(&to)?;
             self.check_name(&to)?;
         }
+        // A move counts as an access to all below; what is expired must not come back by it.
+        self.store().sweep(&self.tenant.tenant, &from, false)?;
         self.store().write(&self.tenant.tenant, |change| {
             let walk = change.reader().walk(&from)?;
-            let Some(entry) = walk.target() else {
+            if walk.target().is_none() {
                 return Err(refuse(texts::missing(&from)));
-            };
+            }
             let target = change.reader().walk(&to)?;
             if to.is_root() || target.target().is_some() {
                 return Err(refuse(texts::destination_exists(&to)));
@@ -30,11 +33,13 @@ impl Line<'_> {
             if from.contains(&to) {
                 return Err(refuse(texts::into_itself(&from)));
             }
+            not_held(change.reader(), &from)?;
             self.may_make_parents(change.reader(), &target, &to)?;
-            if let Some(directory) = Directory::of(entry) {
+            if let Some(directory) = walk.target_directory() {
                 self.may_move_directory(&from)?;
+                nothing_held_in(change.reader(), &from)?;
                 self.may_move_directory(&to)?;
-                fits_below(change.reader(), &directory, &from, &to)?;
+                fits_below(change.reader(), directory, &from, &to)?;
             }
             change.rename(&from, &to)?;
             Ok(Reply::text(texts::renamed(&from, &to)))

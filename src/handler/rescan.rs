@@ -46,7 +46,7 @@ impl Tenant {
         let mut report = RescanReport::default();
         let listed = line.store().read(&self.tenant, |reader| {
             let mut files = Listed::default();
-            line.list_stale(reader, &reader.root(), "/memories", &mut files)?;
+            line.list_stale(reader, &reader.root(), &mut files)?;
             Ok::<_, Stop>(files)
         });
         let listed = match listed {
@@ -148,16 +148,15 @@ impl Line<'_> {
         &self,
         reader: &Reader<'_>,
         directory: &Directory,
-        path: &str,
         listed: &mut Listed,
     ) -> Result<(), Stop> {
         for entry in reader.children(directory)? {
-            let path = format!("{path}/{}", entry.name);
+            let path = directory.path_of(&entry.name);
             if self.secret_in(&entry.name).is_some() {
                 listed.names.push(path.clone());
             }
-            match (&entry.body, Directory::of(&entry)) {
-                (_, Some(below)) => self.list_stale(reader, &below, &path, listed)?,
+            match (&entry.body, directory.child(&entry)) {
+                (_, Some(below)) => self.list_stale(reader, &below, listed)?,
                 (DirentBody::File(meta), _) if meta.policy_digest != self.rules.in_force.digest => {
                     // The names were accepted once, under whatever rule on portable names.
                     let guard = Guard::new().portable_names(false);

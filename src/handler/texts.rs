@@ -79,6 +79,12 @@ pub(super) fn too_deep(from: &MemoryPath, to: &MemoryPath) -> String {
     )
 }
 
+pub(super) fn held(path: &str) -> String {
+    format!(
+        "Error: {path} was not written: it is under a hold and cannot be changed, moved or deleted. Write to another path"
+    )
+}
+
 pub(super) fn too_many_lines(path: &MemoryPath) -> String {
     format!("File {path} exceeds maximum line limit of 999,999 lines.")
 }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::key::{Credential, KdfParams, NewSlot, Random, SlotInfo};
 use crate::path::TenantName;
 use crate::policy::{self, Policy};
+use crate::retention::Schedule;
 use crate::store::{Depth, Store, StoreStats, VerifyReport};
 
 use super::Tenant;
@@ -32,7 +33,7 @@ use super::in_force::InForce;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Vault {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// What a vault and its tenants' handles share.
@@ -61,6 +62,7 @@ impl Vault {
 
     pub(super) fn new(store: Store, random: Arc<dyn Random>) -> Result<Self, Error> {
         let policy = policy::load(&store.policy(), "the store's policy")?;
+        store.set_schedule(Schedule::new(&policy.retention));
         let in_force = RwLock::new(Arc::new(InForce::new(policy)?));
         Ok(Self {
             shared: Arc::new(Shared {
@@ -109,7 +111,12 @@ impl Vault {
             .changing
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        // What is expired under the old rules must not come back under the new ones.
+        self.expire(None, false, |_, _| ())?;
         self.shared.store.set_policy(&text)?;
+        self.shared
+            .store
+            .set_schedule(Schedule::new(&next.policy.retention));
         *self
             .shared
             .in_force

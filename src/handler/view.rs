@@ -3,7 +3,7 @@
 use crate::edit::{self, Row};
 use crate::path::MemoryPath;
 use crate::record::{Dirent, DirentBody, FileMeta};
-use crate::store::{Directory, Reader};
+use crate::store::{Change, Directory, Reader, StoreError, Urgency};
 use crate::wire::{Content, Reply, ViewRange};
 
 use super::{Line, Stop, refuse, texts};
@@ -21,30 +21,51 @@ impl Line<'_> {
             return Err(refuse(texts::missing_view(&path)));
         }
         let range = range.map(Into::into);
-        let (reply, is_dirty) = self.store().read(&self.tenant.tenant, |reader| {
+        let (reply, after) = self.store().read(&self.tenant.tenant, |reader| {
             let walk = reader.walk(&path)?;
-            let directory = match walk.target() {
-                _ if path.is_root() => reader.root(),
-                None => return Err(refuse(texts::missing_view(&path))),
-                Some(entry) => match (&entry.body, Directory::of(entry)) {
-                    (_, Some(directory)) => directory,
-                    (DirentBody::File(meta), _) => {
-                        return self.view_file(reader, &path, meta, range);
-                    }
-                    _ => return Err(refuse(texts::missing_view(&path))),
-                },
-            };
+            if let Some(Dirent {
+                body: DirentBody::File(meta),
+                ..
+            }) = walk.target()
+            {
+                let (reply, is_dirty) = self.view_file(reader, &path, meta, range)?;
+                let touch = reader.access_write(&walk, meta);
+                return Ok((reply, After { is_dirty, touch }));
+            }
+            let directory = walk.target_directory();
+            let directory = directory.ok_or_else(|| refuse(texts::missing_view(&path)))?;
             Ok((
-                self.view_directory(reader, &path, &directory, range)?,
-                false,
+                self.view_directory(reader, directory, range)?,
+                After::default(),
             ))
         })?;
-        if is_dirty {
+        self.after_view(&path, after)?;
+        Ok(reply)
+    }
+
+    /// Cleans what today's policy removes, and notes the access.
+    fn after_view(&self, path: &MemoryPath, after: After) -> Result<(), Stop> {
+        if after.is_dirty {
             // What is shown is clean already; that the store may not be writable now must
             // not keep the model from reading. The next view or a rescan tries again.
-            let _refreshed = self.rescan_file(&path);
+            let _refreshed = self.rescan_file(path);
         }
-        Ok(reply)
+        let Some(urgency) = after.touch else {
+            return Ok(());
+        };
+        let touch =
+            |change: &mut Change<'_>| -> Result<(), Stop> { Ok(change.touch_if_there(path)?) };
+        let touched = match urgency {
+            Urgency::Soon => self.store().write_soon(&self.tenant.tenant, touch),
+            Urgency::Now => self.store().write(&self.tenant.tenant, touch),
+        };
+        match touched {
+            // Where nothing can be written, reads go on.
+            Err(crate::store::Abort::Failed(
+                StoreError::ReadOnly | StoreError::WritesStopped | StoreError::NoSpace,
+            )) => Ok(()),
+            touched => touched,
+        }
     }
 
     /// The most characters of file text that one view shows.
@@ -89,39 +110,39 @@ impl Line<'_> {
     fn view_directory(
         &self,
         reader: &Reader<'_>,
-        path: &MemoryPath,
         directory: &Directory,
         range: Option<(i64, i64)>,
     ) -> Result<Reply, Stop> {
-        let bytes = self.shown_bytes(reader, path.as_str(), directory)?;
+        let path = &directory.path;
+        let bytes = self.shown_bytes(reader, directory)?;
         let mut rows = vec![Row {
             bytes,
-            path: path.as_str().to_owned(),
+            path: path.clone(),
         }];
-        for entry in self.shown(reader, path.as_str(), directory)? {
-            let entry_path = format!("{path}/{}", entry.name);
-            rows.push(self.row(reader, &entry, &entry_path)?);
-            let Some(below) = Directory::of(&entry) else {
+        for entry in self.shown(reader, directory)? {
+            rows.push(self.row(reader, directory, &entry)?);
+            let Some(below) = directory.child(&entry) else {
                 continue;
             };
-            for entry in self.shown(reader, &entry_path, &below)? {
-                rows.push(self.row(reader, &entry, &format!("{entry_path}/{}", entry.name))?);
+            for entry in self.shown(reader, &below)? {
+                rows.push(self.row(reader, &below, &entry)?);
             }
         }
         let rows_max = usize::try_from(self.rules.effective.view.max_entries).unwrap_or(usize::MAX);
-        edit::view_directory(path.as_str(), &rows, range, rows_max)
+        edit::view_directory(path, &rows, range, rows_max)
             .map(Reply::text)
-            .map_err(|error| refuse(error.reply_text(path.as_str(), "")))
+            .map_err(|error| refuse(error.reply_text(path, "")))
     }
 
-    fn row(&self, reader: &Reader<'_>, entry: &Dirent, path: &str) -> Result<Row, Stop> {
-        Ok(match Directory::of(entry) {
+    fn row(&self, reader: &Reader<'_>, directory: &Directory, entry: &Dirent) -> Result<Row, Stop> {
+        let path = directory.path_of(&entry.name);
+        Ok(match directory.child(entry) {
             None => Row {
                 bytes: entry.share().bytes,
-                path: path.to_owned(),
+                path,
             },
             Some(below) => Row {
-                bytes: self.shown_bytes(reader, path, &below)?,
+                bytes: self.shown_bytes(reader, &below)?,
                 path: format!("{path}/"),
             },
         })
@@ -129,24 +150,18 @@ impl Line<'_> {
 
     /// The size of all that is below a directory, hidden items included, but nothing that
     /// reads as missing: its size would give it away.
-    fn shown_bytes(
-        &self,
-        reader: &Reader<'_>,
-        path: &str,
-        directory: &Directory,
-    ) -> Result<u64, Stop> {
-        let denied = &self.rules.effective.paths.denied;
-        if denied.first_at_or_below(path).is_none() {
-            return Ok(directory.summary.below.bytes);
+    fn shown_bytes(&self, reader: &Reader<'_>, directory: &Directory) -> Result<u64, Stop> {
+        let paths = &self.rules.effective.paths;
+        if paths.denied.first_at_or_below(&directory.path).is_none() {
+            return Ok(reader.totals(directory)?.bytes);
         }
         let mut bytes: u64 = 0;
         for entry in reader.children(directory)? {
-            let path = format!("{path}/{}", entry.name);
-            if self.rules.effective.paths.denied_by(&path).is_some() {
+            if paths.denied_by(&directory.path_of(&entry.name)).is_some() {
                 continue;
             }
-            bytes = bytes.saturating_add(match Directory::of(&entry) {
-                Some(below) => self.shown_bytes(reader, &path, &below)?,
+            bytes = bytes.saturating_add(match directory.child(&entry) {
+                Some(below) => self.shown_bytes(reader, &below)?,
                 None => entry.share().bytes,
             });
         }
@@ -154,25 +169,23 @@ impl Line<'_> {
     }
 
     /// A directory's entries that an agent sees in a listing.
-    fn shown(
-        &self,
-        reader: &Reader<'_>,
-        path: &str,
-        directory: &Directory,
-    ) -> Result<Vec<Dirent>, Stop> {
+    fn shown(&self, reader: &Reader<'_>, directory: &Directory) -> Result<Vec<Dirent>, Stop> {
+        let paths = &self.rules.effective.paths;
         let mut entries = reader.children(directory)?;
         entries.retain(|entry| {
             !entry.name.starts_with('.')
                 && entry.name != "node_modules"
-                && self
-                    .rules
-                    .effective
-                    .paths
-                    .denied_by(&format!("{path}/{}", entry.name))
-                    .is_none()
+                && paths.denied_by(&directory.path_of(&entry.name)).is_none()
         });
         Ok(entries)
     }
+}
+
+/// What a view leaves to be done.
+#[derive(Default)]
+struct After {
+    is_dirty: bool,
+    touch: Option<Urgency>,
 }
 
 /// The image that these bytes are, if both the name and the signature say so.

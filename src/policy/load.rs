@@ -272,9 +272,6 @@ fn finish(root: &Section<'_>, draft: Draft, read: ReadFile<'_>) -> Result<Policy
     if draft.rules.paths.portable_names {
         refuse_unportable(&section("paths")?)?;
     }
-    draft
-        .retention
-        .refuse_in_this_build(&section("retention")?)?;
     draft.redaction.check(&section("redaction")?)?;
     draft.audit.refuse_in_this_build(&section("audit")?)?;
 

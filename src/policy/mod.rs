@@ -65,9 +65,11 @@ pub const MAX_DEPTH: usize = 8;
 pub const MAX_TEXTS: usize = 32;
 
 /// The shipped policies by name. The first is the one that holds for keys left out.
-pub const SHIPPED: [(&str, &str); 2] = [
+pub const SHIPPED: [(&str, &str); 4] = [
     ("default", include_str!("../../policies/default.toml")),
     ("strict", include_str!("../../policies/strict.toml")),
+    ("hipaa", include_str!("../../policies/hipaa.toml")),
+    ("pci", include_str!("../../policies/pci.toml")),
 ];
 
 /// A flattened policy: every key has a value, nothing is extended any more.

@@ -1,4 +1,4 @@
-//! `[retention]`: when files expire. Read and checked here; acted on by a later build.
+//! `[retention]`: when files expire. Read and checked here; `retention` answers by it.
 
 use std::time::Duration;
 
@@ -31,8 +31,6 @@ const EXPIRE: (Duration, Duration) = (
 /// Shortest and longest time between two access writes: 1 minute to 7 days.
 const GRANULARITY: (Duration, Duration) =
     (Duration::from_secs(60), Duration::from_secs(7 * 86_400));
-/// The only granularity of this build; it writes no access times yet.
-const GRANULARITY_NEUTRAL: Duration = Duration::from_secs(3_600);
 /// Most `[[retention.rules]]`.
 const RULES_MAX: usize = 1_000;
 
@@ -44,7 +42,7 @@ pub struct Retention {
     pub expire_after_last_access: Option<Duration>,
     /// Time from creation to expiry; `None` for `never`.
     pub expire_after_created: Option<Duration>,
-    /// Time from creation during which a file may not be deleted; zero for none.
+    /// Time from creation before which a file does not expire; zero for none.
     pub keep_at_least: Duration,
     /// At most one access write a file in this time.
     pub access_granularity: Duration,
@@ -85,42 +83,6 @@ impl Retention {
                 .map(RetentionRule::parse)
                 .collect::<Result<_, _>>()?,
         })
-    }
-
-    /// Refuses what this build cannot do. Goes away when retention is built.
-    pub(super) fn refuse_in_this_build(&self, section: &Section<'_>) -> Result<(), PolicyError> {
-        let asks = [
-            (
-                "expire_after_last_access",
-                self.expire_after_last_access.is_some(),
-                "\"never\"",
-            ),
-            (
-                "expire_after_created",
-                self.expire_after_created.is_some(),
-                "\"never\"",
-            ),
-            ("keep_at_least", !self.keep_at_least.is_zero(), "\"0s\""),
-            (
-                "access_granularity",
-                self.access_granularity != GRANULARITY_NEUTRAL,
-                "\"1h\"",
-            ),
-        ];
-        for (key, asked, accepted) in asks {
-            if asked {
-                return Err(section.required(key)?.not_in_this_build(accepted));
-            }
-        }
-        match section
-            .field("rules")
-            .map(|field| field.items())
-            .transpose()?
-            .as_deref()
-        {
-            Some([first, ..]) => Err(first.not_in_this_build("no [[retention.rules]]")),
-            _ => Ok(()),
-        }
     }
 
     pub(super) fn pattern_count(&self) -> usize {

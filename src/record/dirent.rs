@@ -30,7 +30,23 @@ pub enum DirentBody {
     },
     /// A file.
     File(FileMeta),
+    /// In the list of holds (the entry's name is the held path): not a file or directory.
+    Hold(Hold),
 }
+
+/// Why and until when a path is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// The operator's reason, at most [`HOLD_REASON_BYTES_MAX`] bytes.
+    pub reason: String,
+    /// When it was set.
+    pub created: UnixMillis,
+    /// From when on it no longer holds; `None` is never.
+    pub until: Option<UnixMillis>,
+}
+
+/// The longest reason of a hold, in bytes.
+pub const HOLD_REASON_BYTES_MAX: usize = 1_024;
 
 /// Whether a file is text, or bytes that the host put there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +74,6 @@ pub struct FileMeta {
     pub modified: UnixMillis,
     /// When it was last viewed or written.
     pub accessed: UnixMillis,
-    /// Whether a hold keeps it.
-    pub held: bool,
     /// The digest of the policy under which it was written.
     pub policy_digest: [u8; 32],
 }
@@ -102,12 +116,13 @@ impl Dirent {
                 reach: summary.below.reach.saturating_add(own_reach),
                 ..summary.below
             },
+            DirentBody::Hold(_) => Share::NOTHING,
             DirentBody::File(file) => Share {
                 files: 1,
                 directories: 0,
                 bytes: file.bytes,
                 oldest: file.accessed,
-                holds: u64::from(file.held),
+                born: file.created,
                 height: 1,
                 reach: own_reach,
             },
@@ -126,6 +141,12 @@ impl Dirent {
                 out.u8(0).u64(*moved_at);
                 summary.encode(&mut out);
             }
+            DirentBody::Hold(hold) => {
+                out.u8(3)
+                    .bytes(hold.reason.as_bytes())
+                    .u64(hold.created)
+                    .u64(hold.until.unwrap_or(UnixMillis::MAX));
+            }
             DirentBody::File(file) => {
                 out.u8(match file.kind {
                     FileKind::Text => 1,
@@ -137,7 +158,6 @@ impl Dirent {
                     .u64(file.created)
                     .u64(file.modified)
                     .u64(file.accessed)
-                    .u8(u8::from(file.held))
                     .array(&file.policy_digest);
             }
         }
@@ -173,13 +193,19 @@ impl Dirent {
                 created: from.u64()?,
                 modified: from.u64()?,
                 accessed: from.u64()?,
-                held: match from.u8()? {
-                    0 => false,
-                    1 => true,
-                    _ => return Err(from.malformed()),
-                },
                 policy_digest: from.array()?,
             }),
+            3 => {
+                let reason = from.text()?;
+                let created = from.u64()?;
+                let until = from.u64()?;
+                let until = (until != UnixMillis::MAX).then_some(until);
+                DirentBody::Hold(Hold {
+                    reason,
+                    created,
+                    until,
+                })
+            }
             _ => return Err(from.malformed()),
         };
         from.finish()?;
@@ -224,7 +250,7 @@ mod tests {
         }
 
         #[test]
-        fn entries_survive_the_round_trip(name in "[^/]{1,40}", node: [u8; 16], at: u64, held: bool, dir: bool) {
+        fn entries_survive_the_round_trip(name in "[^/]{1,40}", node: [u8; 16], at: u64, dir: bool) {
             let body = if dir {
                 DirentBody::Directory {
                     summary: Summary { entries: at, set_hash: SetHash([7; 32]), below: Share::NOTHING },
@@ -239,7 +265,6 @@ mod tests {
                     created: 1,
                     modified: 2,
                     accessed: 3,
-                    held,
                     policy_digest: [9; 32],
                 })
             };

@@ -9,6 +9,9 @@ pub struct NodeId(pub [u8; 16]);
 impl NodeId {
     /// The directory `/memories` of every tenant.
     pub const ROOT: Self = Self([0; 16]);
+
+    /// The list of a tenant's holds, which is kept and checked as a directory is.
+    pub const HOLDS: Self = Self([0xFF; 16]);
 }
 
 /// The random id of one version of a file's content, new with every write.

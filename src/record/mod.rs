@@ -12,7 +12,9 @@ mod root;
 mod set_hash;
 mod summary;
 
-pub use dirent::{Dirent, DirentBody, FileKind, FileMeta, padded_content_bytes};
+pub use dirent::{
+    Dirent, DirentBody, FileKind, FileMeta, HOLD_REASON_BYTES_MAX, Hold, padded_content_bytes,
+};
 pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey};
 
 pub use crate::key::TenantId;

@@ -12,6 +12,8 @@ pub struct Head {
     pub tenant: TenantId,
     /// What lies in its `/memories`.
     pub root: Summary,
+    /// The list of its holds.
+    pub holds: Summary,
     /// When the tenant was created.
     pub created: UnixMillis,
 }
@@ -23,6 +25,7 @@ impl Head {
         let mut out = Encoder::default();
         out.array(&self.tenant.0).u64(self.created);
         self.root.encode(&mut out);
+        self.holds.encode(&mut out);
         out.finish()
     }
 
@@ -35,10 +38,12 @@ impl Head {
         let tenant = TenantId(from.array()?);
         let created = from.u64()?;
         let root = Summary::decode(&mut from)?;
+        let holds = Summary::decode(&mut from)?;
         from.finish()?;
         Ok(Self {
             tenant,
             root,
+            holds,
             created,
         })
     }

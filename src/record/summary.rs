@@ -34,7 +34,7 @@ impl Summary {
             .u64(self.below.directories)
             .u64(self.below.bytes)
             .u64(self.below.oldest)
-            .u64(self.below.holds)
+            .u64(self.below.born)
             .u64(self.below.height)
             .u64(self.below.reach);
     }
@@ -48,7 +48,7 @@ impl Summary {
                 directories: from.u64()?,
                 bytes: from.u64()?,
                 oldest: from.u64()?,
-                holds: from.u64()?,
+                born: from.u64()?,
                 height: from.u64()?,
                 reach: from.u64()?,
             },
@@ -67,8 +67,8 @@ pub struct Share {
     pub bytes: u64,
     /// A lower bound of the last access of any of them ([`UnixMillis::MAX`] if there is none).
     pub oldest: UnixMillis,
-    /// Files under a hold.
-    pub holds: u64,
+    /// A lower bound of the creation of any of them ([`UnixMillis::MAX`] if there is none).
+    pub born: UnixMillis,
     /// An upper bound of the levels below: 1 for a file or an empty directory.
     pub height: u64,
     /// An upper bound of the bytes that a path below adds, its slashes included.
@@ -82,7 +82,7 @@ impl Share {
         directories: 0,
         bytes: 0,
         oldest: UnixMillis::MAX,
-        holds: 0,
+        born: UnixMillis::MAX,
         height: 0,
         reach: 0,
     };
@@ -93,10 +93,12 @@ impl Share {
     #[must_use]
     pub fn replace(self, old: Self, new: Self) -> Option<Self> {
         let files = self.files.checked_sub(old.files)?.checked_add(new.files)?;
-        let oldest = if files == 0 {
-            UnixMillis::MAX
-        } else {
-            self.oldest.min(new.oldest)
+        let least = |own: UnixMillis, new| {
+            if files == 0 {
+                UnixMillis::MAX
+            } else {
+                own.min(new)
+            }
         };
         Some(Self {
             files,
@@ -105,8 +107,8 @@ impl Share {
                 .checked_sub(old.directories)?
                 .checked_add(new.directories)?,
             bytes: self.bytes.checked_sub(old.bytes)?.checked_add(new.bytes)?,
-            oldest,
-            holds: self.holds.checked_sub(old.holds)?.checked_add(new.holds)?,
+            oldest: least(self.oldest, new.oldest),
+            born: least(self.born, new.born),
             height: self.height.max(new.height),
             reach: self.reach.max(new.reach),
         })

@@ -12,12 +12,12 @@ use crate::clock::UnixMillis;
 use crate::key::TenantKeys;
 use crate::path::MemoryPath;
 use crate::record::{
-    ContentId, Dirent, DirentBody, FileKind, FileMeta, Head, Job, JobId, NameTag, NodeId,
+    ContentId, Dirent, DirentBody, FileKind, FileMeta, Head, Hold, Job, JobId, NameTag, NodeId,
     RecordKey, SetHash, Share, Summary,
 };
 use crate::seal;
 
-use super::core::{Core, TopChange};
+use super::core::{Core, StoredJob, TopChange};
 use super::index::{EntryChange, short};
 use super::reader::{Directory, Reader};
 use super::tenant::{Live, Tenant, TenantCrypto};
@@ -42,7 +42,7 @@ pub(crate) struct Change<'a> {
 /// A directory on the way to a changed entry.
 struct Planned {
     depth: usize,
-    summary: Summary,
+    stored: Directory,
     parent: Option<Own>,
     entries: BTreeMap<NameTag, Edit>,
 }
@@ -96,7 +96,7 @@ impl<'a> Change<'a> {
             None => None,
             Some((entry, _)) => match &entry.body {
                 DirentBody::File(meta) => Some((entry.node, *meta)),
-                DirentBody::Directory { .. } => {
+                DirentBody::Directory { .. } | DirentBody::Hold(_) => {
                     return Err(StoreError::Limit(
                         "a directory stands where the file would go",
                     ));
@@ -115,7 +115,6 @@ impl<'a> Change<'a> {
             created: previous.as_ref().map_or(self.now, |(_, meta)| meta.created),
             modified: self.now,
             accessed: self.now,
-            held: previous.as_ref().is_some_and(|(_, meta)| meta.held),
             policy_digest: file.policy_digest,
         };
         let node = match previous {
@@ -138,6 +137,14 @@ impl<'a> Change<'a> {
         path: &MemoryPath,
         digest: [u8; 32],
     ) -> Result<(), StoreError> {
+        self.change_meta(path, |meta| meta.policy_digest = digest)
+    }
+
+    fn change_meta(
+        &mut self,
+        path: &MemoryPath,
+        change: impl FnOnce(&mut FileMeta),
+    ) -> Result<(), StoreError> {
         let (directory, name) = self.enter_parent(path)?;
         let tag = self.crypto.name_tag(directory, name);
         let old = self.entry(directory, name)?;
@@ -146,9 +153,70 @@ impl<'a> Change<'a> {
         };
         let mut new = entry.clone();
         if let DirentBody::File(meta) = &mut new.body {
-            meta.policy_digest = digest;
+            change(meta);
         }
         self.set_entry(directory, tag, old, Some(new))
+    }
+
+    /// Notes a file's last access, and changes nothing else of it. It may be gone by now.
+    pub(crate) fn touch_if_there(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
+        let now = self.now;
+        match self.reader.walk(path)?.target() {
+            Some(Dirent {
+                body: DirentBody::File(_),
+                ..
+            }) => self.change_meta(path, |meta| meta.accessed = now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a hold on a path, in place of the one that may be on it.
+    pub(crate) fn put_hold(&mut self, path: &MemoryPath, hold: Hold) -> Result<(), StoreError> {
+        self.enter_top(self.reader.hold_list());
+        let name = path.as_str();
+        let old = self.entry(NodeId::HOLDS, name)?;
+        let entry = Dirent {
+            name: name.to_owned(),
+            directory: NodeId::HOLDS,
+            node: NodeId(self.random_id()?),
+            body: DirentBody::Hold(hold),
+        };
+        let tag = self.crypto.name_tag(NodeId::HOLDS, name);
+        self.set_entry(NodeId::HOLDS, tag, old, Some(entry))
+    }
+
+    /// Takes the hold off a path. Says whether there was one.
+    pub(crate) fn remove_hold(&mut self, path: &MemoryPath) -> Result<bool, StoreError> {
+        self.enter_top(self.reader.hold_list());
+        let old = self.entry(NodeId::HOLDS, path.as_str())?;
+        let was_there = old.is_some();
+        let tag = self.crypto.name_tag(NodeId::HOLDS, path.as_str());
+        self.set_entry(NodeId::HOLDS, tag, old, None)?;
+        Ok(was_there)
+    }
+
+    /// Takes away an expired file.
+    pub(super) fn purge(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
+        let (directory, name) = self.enter_parent(path)?;
+        self.entry(directory, name).map(drop)
+    }
+
+    /// How many operations the batch will about have.
+    pub(super) fn operations(&self) -> usize {
+        let entries: usize = self
+            .directories
+            .values()
+            .map(|planned| planned.entries.len() + 1)
+            .sum();
+        entries + self.batch.operations()
+    }
+
+    /// Removes a directory whose entries this change has all removed already.
+    pub(crate) fn remove_emptied(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
+        let (directory, name) = self.enter_parent(path)?;
+        let tag = self.crypto.name_tag(directory, name);
+        let old = self.entry(directory, name)?;
+        self.set_entry(directory, tag, old, None)
     }
 
     /// Removes a file, or a directory with all that is below it.
@@ -170,7 +238,7 @@ impl<'a> Change<'a> {
                     content: None,
                 })?;
             }
-            DirentBody::Directory { .. } => {}
+            DirentBody::Directory { .. } | DirentBody::Hold(_) => {}
         }
         self.set_entry(directory, tag, old, None)
     }
@@ -191,6 +259,7 @@ impl<'a> Change<'a> {
         match &mut moved.body {
             DirentBody::Directory { moved_at, .. } => *moved_at = self.now,
             DirentBody::File(meta) => meta.accessed = self.now,
+            DirentBody::Hold(_) => {}
         }
         let tag = self.crypto.name_tag(directory, name);
         let taken = self.entry(directory, name)?;
@@ -202,22 +271,25 @@ impl<'a> Change<'a> {
         let name = path
             .name()
             .ok_or(StoreError::Limit("the root is no file"))?;
-        if self.directories.is_empty() {
-            let summary = self.reader.root().summary;
-            let root = Planned {
-                depth: 0,
-                summary,
-                parent: None,
-                entries: BTreeMap::new(),
-            };
-            self.directories.insert(NodeId::ROOT, root);
-        }
+        self.enter_top(self.reader.root());
         let mut at = NodeId::ROOT;
         let parents = path.depth().saturating_sub(1);
         for (depth, component) in path.components().take(parents).enumerate() {
             at = self.enter(at, component, depth + 1)?;
         }
         Ok((at, name))
+    }
+
+    /// Loads a directory that has no entry of its own into the plan.
+    fn enter_top(&mut self, stored: Directory) {
+        self.directories
+            .entry(stored.id)
+            .or_insert_with(|| Planned {
+                depth: 0,
+                stored,
+                parent: None,
+                entries: BTreeMap::new(),
+            });
     }
 
     fn enter(&mut self, parent: NodeId, name: &str, depth: usize) -> Result<NodeId, StoreError> {
@@ -240,7 +312,8 @@ impl<'a> Change<'a> {
                 (entry, None)
             }
         };
-        let Some(directory) = Directory::of(&entry) else {
+        let above = self.planned(parent)?;
+        let Some(directory) = above.stored.child(&entry) else {
             return Err(StoreError::Limit(
                 "a file stands where a directory would go",
             ));
@@ -249,7 +322,7 @@ impl<'a> Change<'a> {
             .entry(directory.id)
             .or_insert_with(|| Planned {
                 depth,
-                summary: directory.summary,
+                stored: directory.clone(),
                 parent: Some(Own {
                     parent,
                     tag,
@@ -261,22 +334,36 @@ impl<'a> Change<'a> {
         Ok(directory.id)
     }
 
-    /// An entry as the plan has it so far; the hash is that of its stored record, if it has one.
-    fn entry(&self, directory: NodeId, name: &str) -> Result<Option<Stored>, StoreError> {
+    fn planned(&mut self, directory: NodeId) -> Result<&mut Planned, StoreError> {
+        self.directories
+            .get_mut(&directory)
+            .ok_or(StoreError::Damaged("a directory"))
+    }
+
+    /// An entry as the plan has it so far; the hash is that of its stored record, if it has
+    /// one. An expired file does not exist: the plan takes it away here.
+    fn entry(&mut self, directory: NodeId, name: &str) -> Result<Option<Stored>, StoreError> {
         let tag = self.crypto.name_tag(directory, name);
-        let Some(planned) = self.directories.get(&directory) else {
-            return Err(StoreError::Damaged("a directory"));
-        };
+        let planned = self.planned(directory)?;
         if let Some(edit) = planned.entries.get(&tag) {
             let mac = edit.old.as_ref().map(|(_, mac)| *mac);
             return Ok(edit.new.clone().map(|entry| (entry, mac)));
         }
-        let stored = Directory {
-            id: directory,
-            summary: planned.summary,
+        let stored = planned.stored.clone();
+        let Some(found) = self.reader.lookup(&stored, name)? else {
+            return Ok(None);
         };
-        let found = self.reader.lookup(&stored, name)?;
-        Ok(found.map(|found| (found.entry, Some(found.mac))))
+        let old = Some((found.entry, Some(found.mac)));
+        let expired = match &old {
+            Some((entry, _)) if self.reader.is_expired(&stored, entry) => file_of(entry),
+            _ => None,
+        };
+        if let Some(meta) = expired {
+            self.drop_content(&meta)?;
+            self.set_entry(directory, tag, old, None)?;
+            return Ok(None);
+        }
+        Ok(old)
     }
 
     fn set_entry(
@@ -286,10 +373,7 @@ impl<'a> Change<'a> {
         old: Option<Stored>,
         new: Option<Dirent>,
     ) -> Result<(), StoreError> {
-        let planned = self
-            .directories
-            .get_mut(&directory)
-            .ok_or(StoreError::Damaged("a directory"))?;
+        let planned = self.planned(directory)?;
         let stored = old.and_then(|(entry, mac)| Some((entry.share(), mac?)));
         planned
             .entries
@@ -352,7 +436,7 @@ impl<'a> Change<'a> {
     /// Seals everything, applies it as one batch, and follows it in memory.
     fn commit(mut self) -> Result<u64, StoreError> {
         let core = self.reader.core;
-        let (root, followed) = self.seal_directories()?;
+        let ((root, holds), followed) = self.seal_directories()?;
         let created = match &self.reader.live {
             Some(live) => live.head.created,
             None => self.now,
@@ -360,6 +444,7 @@ impl<'a> Change<'a> {
         let head = Head {
             tenant: self.crypto.id,
             root,
+            holds,
             created,
         };
         let head_key = RecordKey::Head(self.tenant.tag);
@@ -374,12 +459,14 @@ impl<'a> Change<'a> {
             old,
             new: Some(sealed.clone()),
         }];
+        let mut job_macs = Vec::new();
         for (id, job, old) in &self.jobs {
             let key = RecordKey::Job(*id);
             let new = match job {
                 Some(job) => Some(core.seal_top(&key, &job.encode())?),
                 None => None,
             };
+            job_macs.push(new.as_ref().map(|new| core.top_mac(&key, new)));
             changes.push(TopChange {
                 key,
                 old: *old,
@@ -408,9 +495,9 @@ impl<'a> Change<'a> {
             sealed,
             seq,
         });
-        for (id, job, _) in std::mem::take(&mut self.jobs) {
-            match job {
-                Some(job) => core.start_job(id, job),
+        for ((id, job, _), mac) in std::mem::take(&mut self.jobs).into_iter().zip(job_macs) {
+            match job.zip(mac) {
+                Some((job, mac)) => core.start_job(id, StoredJob { job, mac }),
                 None => core.forget_job(id),
             }
         }
@@ -419,7 +506,7 @@ impl<'a> Change<'a> {
 
     /// Seals the changed entries, deepest directories first, so that each summary reaches
     /// its parent's entry and at last the head.
-    fn seal_directories(&mut self) -> Result<(Summary, Vec<Followed>), StoreError> {
+    fn seal_directories(&mut self) -> Result<((Summary, Summary), Vec<Followed>), StoreError> {
         let core = self.reader.core;
         let mut order: Vec<(usize, NodeId)> = self
             .directories
@@ -429,6 +516,7 @@ impl<'a> Change<'a> {
         order.sort_unstable_by(|a, b| b.cmp(a));
         let mut followed = Vec::new();
         let mut root = self.reader.root().summary;
+        let mut holds = self.reader.hold_list().summary;
         for (_, id) in order {
             let Some(planned) = self.directories.remove(&id) else {
                 continue;
@@ -436,8 +524,8 @@ impl<'a> Change<'a> {
             if planned.entries.is_empty() {
                 continue;
             }
-            let from = planned.summary.set_hash;
-            let mut summary = planned.summary;
+            let mut summary = planned.stored.summary;
+            let from = summary.set_hash;
             let mut entries: Vec<EntryChange> = Vec::new();
             for (tag, edit) in planned.entries {
                 let key = RecordKey::Dirent(self.crypto.id, id, tag).to_bytes();
@@ -475,11 +563,12 @@ impl<'a> Change<'a> {
             }
             followed.push((id, from, summary.set_hash, entries));
             match planned.parent {
+                None if id == NodeId::HOLDS => holds = summary,
                 None => root = summary,
                 Some(own) => self.set_summary(own, summary)?,
             }
         }
-        Ok((root, followed))
+        Ok(((root, holds), followed))
     }
 
     /// Puts a directory's new summary into its entry in the parent.
@@ -504,6 +593,14 @@ impl<'a> Change<'a> {
     }
 }
 
+/// What is known of a file, if the entry is one.
+fn file_of(entry: &Dirent) -> Option<FileMeta> {
+    match &entry.body {
+        DirentBody::File(meta) => Some(*meta),
+        DirentBody::Directory { .. } | DirentBody::Hold(_) => None,
+    }
+}
+
 /// A directory's id, its set hash before and after, and its changed entries.
 type Followed = (NodeId, SetHash, SetHash, Vec<EntryChange>);
 
@@ -516,22 +613,32 @@ impl Core {
         tenant: &Tenant,
         plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
+        match self.write_soon(tenant, plan) {
+            Err(Abort::Failed(error)) => Err(Abort::Failed(error)),
+            // A refusal too speaks of what it saw, so that must be durable first.
+            done => {
+                self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
+                done
+            }
+        }
+    }
+
+    /// As [`Core::write`], without waiting until the change is durable: for what may be
+    /// lost in a power cut.
+    pub(super) fn write_soon<T, R>(
+        &self,
+        tenant: &Tenant,
+        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
         let lock = tenant.lock();
         // Under the lock: an earlier writer may have failed or closed the store meanwhile.
         self.check_writable()?;
         let planned = self.plan_and_commit(tenant, plan);
         drop(lock);
         match planned {
-            Ok((value, seq)) => {
-                self.wait_durable(seq)?;
-                Ok(value)
-            }
-            Err(Abort::Refused(reason)) => {
-                // The refusal speaks of what it saw, so that must be durable first.
-                self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
-                Err(Abort::Refused(reason))
-            }
+            Ok((value, _)) => Ok(value),
             Err(Abort::Failed(error)) => Err(self.failed(error).into()),
+            Err(refused) => Err(refused),
         }
     }
 
@@ -552,7 +659,7 @@ impl Core {
             }
         };
         let mut change = Change {
-            reader: Reader { core: self, live },
+            reader: self.reader(live)?,
             crypto,
             tenant,
             new_keys,
@@ -560,7 +667,7 @@ impl Core {
             batch: Batch::default(),
             chunk_deletes: 0,
             jobs: Vec::new(),
-            now: self.clock.now(),
+            now: self.now(),
         };
         let value = match plan(&mut change) {
             Ok(value) => value,

@@ -9,7 +9,7 @@ use crate::record::{CHUNK_BYTES, ContentId, Job, JobId, RecordKey, padded_conten
 
 use super::StoreError;
 use super::change::CHUNKS_INLINE_MAX;
-use super::core::{Core, TopChange};
+use super::core::{Core, StoredJob, TopChange};
 use super::tenant::{Tenant, TenantCrypto};
 
 /// The chunks of a content, the last one padded with zeros.
@@ -74,7 +74,7 @@ pub(super) fn stage(
         .waiting
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .insert(id, job);
+        .insert(id, StoredJob { job, mac });
     let stored = store(
         core,
         crypto,

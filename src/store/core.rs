@@ -11,7 +11,9 @@ use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
+use crate::policy::Retention;
 use crate::record::{Job, JobId, RecordKey, Root};
+use crate::retention::Schedule;
 use crate::seal::{self, Place};
 
 use super::durability::{Applied, Durability};
@@ -26,6 +28,32 @@ const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
 
 /// A wall clock further ahead of the trusted time than this is not believed: 400 days.
 const CLOCK_AHEAD_MAX: UnixMillis = 400 * 24 * 3_600 * 1_000;
+
+/// A wall clock further behind the trusted time than this is not believed: 5 minutes.
+const CLOCK_BEHIND_MAX: UnixMillis = 5 * 60 * 1_000;
+
+/// Whether the wall clock is believed. The trusted time is the newest at which a write or a
+/// sweep was made; it lies in the root record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClockState {
+    /// It is.
+    Trusted,
+    /// It stands more than 5 minutes behind the trusted time. In milliseconds since 1970.
+    Behind {
+        /// What it shows.
+        wall: UnixMillis,
+        /// The trusted time.
+        trusted: UnixMillis,
+    },
+    /// It stands more than 400 days ahead of the trusted time.
+    Ahead {
+        /// What it shows.
+        wall: UnixMillis,
+        /// The trusted time.
+        trusted: UnixMillis,
+    },
+}
 
 /// The store's own keys, ready for use.
 pub(super) struct StoreCrypto {
@@ -54,6 +82,10 @@ pub(super) struct Core {
     pub(super) jobs: Jobs,
     top: Mutex<Top>,
     state: Mutex<State>,
+    /// When files expire, by the policy in force.
+    schedule: RwLock<Arc<Schedule>>,
+    /// The root's trusted time.
+    trusted: AtomicU64,
     /// Whether STATE says already that the store is in use.
     in_use: AtomicBool,
     /// The counter of the keyring that is on the disk: what the root may name.
@@ -73,10 +105,17 @@ pub(super) struct Top {
 /// Unfinished work: what waits, and what a running write still owns.
 #[derive(Default)]
 pub(super) struct Jobs {
-    pub(super) waiting: Mutex<HashMap<JobId, Job>>,
+    pub(super) waiting: Mutex<HashMap<JobId, StoredJob>>,
     pub(super) staging: Mutex<HashSet<JobId>>,
     pub(super) changed: Condvar,
     pub(super) closing: AtomicBool,
+}
+
+/// A job, and the hash of its record as the root counts it.
+#[derive(Clone)]
+pub(super) struct StoredJob {
+    pub(super) job: Job,
+    pub(super) mac: [u8; 32],
 }
 
 /// A change of one of the records that the root counts: head, policy part or job.
@@ -98,7 +137,7 @@ pub(super) struct CoreParts {
     pub(super) keyring: Keyring,
     pub(super) mode: OpenMode,
     pub(super) heads: HashMap<FileTag, ShortMac>,
-    pub(super) jobs: HashMap<JobId, Job>,
+    pub(super) jobs: HashMap<JobId, StoredJob>,
     pub(super) top: Top,
     pub(super) state: State,
 }
@@ -116,6 +155,7 @@ impl Core {
             OpenMode::ReadOnly => applied.seq,
         };
         let in_use = AtomicBool::new(!parts.state.clean);
+        let trusted = AtomicU64::new(parts.top.root.trusted_time);
         let keyring_counter = AtomicU64::new(parts.keyring.counter());
         Self {
             backend: parts.backend,
@@ -136,6 +176,8 @@ impl Core {
             // A crash may have left commits that STATE does not name yet.
             durability: Durability::new(applied, durable),
             state: Mutex::new(parts.state),
+            schedule: RwLock::new(Arc::new(Schedule::new(&Retention::default()))),
+            trusted,
             in_use,
             keyring_counter,
             damaged: AtomicBool::new(false),
@@ -190,7 +232,13 @@ impl Core {
         if self.durability.is_failed() {
             return StoreError::OutcomeUnknown;
         }
-        self.note_damage();
+        // One tenant's lost keys are no reason to stop the others' writes.
+        if !matches!(
+            error,
+            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
+        ) {
+            self.note_damage();
+        }
         error
     }
 
@@ -239,8 +287,14 @@ impl Core {
     /// Adds the changed head, policy or job records and the new root to the batch, with
     /// the old root as its condition. Returns the commit's number; it is durable only
     /// after [`Core::wait_durable`].
-    pub(super) fn commit(
+    pub(super) fn commit(&self, batch: Batch, changes: Vec<TopChange>) -> Result<u64, StoreError> {
+        self.commit_at(None, batch, changes)
+    }
+
+    /// As [`Core::commit`], with a time that the operator has confirmed.
+    pub(super) fn commit_at(
         &self,
+        confirmed: Option<UnixMillis>,
         mut batch: Batch,
         changes: Vec<TopChange>,
     ) -> Result<u64, StoreError> {
@@ -275,7 +329,7 @@ impl Core {
             }
         }
         root.seq += 1;
-        root.trusted_time = self.trusted_time(root.trusted_time);
+        root.trusted_time = confirmed.unwrap_or_else(|| self.now());
         root.keyring_counter = self.keyring_counter.load(Ordering::Acquire);
         let sealed = self.seal_top(&RecordKey::Root, &root.encode())?;
         let root_key = RecordKey::Root.to_bytes();
@@ -300,6 +354,7 @@ impl Core {
             batch: applied,
             root_digest: digest(&sealed),
         });
+        self.trusted.store(root.trusted_time, Ordering::Release);
         *top = Top { root, sealed };
         Ok(root.seq)
     }
@@ -408,14 +463,44 @@ impl Core {
         error.into()
     }
 
-    fn trusted_time(&self, trusted: UnixMillis) -> UnixMillis {
-        let now = self.clock.now();
-        let is_believable = trusted == 0 || now <= trusted.saturating_add(CLOCK_AHEAD_MAX);
-        if is_believable {
-            trusted.max(now)
-        } else {
-            trusted
+    /// The time that counts: the wall clock's, unless that cannot be right. Then it is the
+    /// trusted time, which stands still.
+    pub(super) fn now(&self) -> UnixMillis {
+        let trusted = self.trusted.load(Ordering::Acquire);
+        match self.clock_state() {
+            ClockState::Trusted => trusted.max(self.clock.now()),
+            ClockState::Behind { .. } | ClockState::Ahead { .. } => trusted,
         }
+    }
+
+    /// Whether the wall clock is believed.
+    pub(super) fn clock_state(&self) -> ClockState {
+        let trusted = self.trusted.load(Ordering::Acquire);
+        let wall = self.clock.now();
+        if wall.saturating_add(CLOCK_BEHIND_MAX) < trusted {
+            ClockState::Behind { wall, trusted }
+        } else if wall > trusted.saturating_add(CLOCK_AHEAD_MAX) && trusted != 0 {
+            ClockState::Ahead { wall, trusted }
+        } else {
+            ClockState::Trusted
+        }
+    }
+
+    /// Believes the wall clock from here on, wherever it stands.
+    pub(super) fn confirm_clock(&self) -> Result<(), StoreError> {
+        let seq = self.commit_at(Some(self.clock.now()), Batch::default(), Vec::new())?;
+        self.wait_durable(seq)
+    }
+
+    pub(super) fn schedule(&self) -> Arc<Schedule> {
+        Arc::clone(&self.schedule.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn set_schedule(&self, schedule: Schedule) {
+        *self
+            .schedule
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(schedule);
     }
 }
 

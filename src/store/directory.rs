@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::backend::{
-    Backend, BackendError, Copy, FileKeyStore, Item, KeyStore, SledBackend,
-    remove_half_written_snapshots, set_private_mode, set_snapshots_aside,
+    Backend, BackendError, Copy, Derived, FileKeyStore, Item, KeyStore, SledBackend, bring_back,
+    remove_aside, remove_half_written_snapshots, set_aside, set_private_mode,
 };
 use crate::clock::Clock;
 use crate::key::{Keyring, Random};
@@ -139,11 +139,13 @@ impl StoreDirectory {
         if !has_data(&live) {
             return Err(StoreError::RolledBack);
         }
-        remove_half_written_snapshots(&live).map_err(|error| StoreError::io(&error))?;
+        bring_back(&live)
+            .and_then(|()| remove_half_written_snapshots(&live))
+            .map_err(|error| StoreError::io(&error))?;
         match check_generation(&live, &copy, &keyring, &keys, &clock, &random) {
             Ok(checked) => {
                 copy.discard()?;
-                remove_aside_snapshots(&live)?;
+                remove_aside(&live).map_err(|error| StoreError::io(&error))?;
                 if needs_repair && self.mode == OpenMode::ReadWrite {
                     keyring::write(&*keys, &keyring)?;
                 }
@@ -160,7 +162,7 @@ impl StoreDirectory {
     }
 }
 
-/// Tries the files as they are, then without the engine's snapshots.
+/// Tries the files as they are, then without those that the engine can make anew.
 fn check_generation(
     live: &Path,
     copy: &SafetyCopy,
@@ -181,19 +183,22 @@ fn check_generation(
             let _closed = backend.close();
         })
     };
-    match attempt() {
-        Err(error) if error.is_damage() => {
-            copy.restore()?;
-            remove_half_written_snapshots(live).map_err(|error| StoreError::io(&error))?;
-            let had_any = set_snapshots_aside(live).map_err(|error| StoreError::io(&error))?;
-            if had_any {
-                attempt().map_err(|_| error)
-            } else {
-                Err(error)
-            }
+    let error = match attempt() {
+        Err(error) if error.is_damage() => error,
+        done => return done,
+    };
+    for derived in [Derived::Settings, Derived::SettingsAndSnapshots] {
+        copy.restore()?;
+        let had_any = bring_back(live)
+            .and_then(|()| remove_half_written_snapshots(live))
+            .and_then(|()| set_aside(live, derived))
+            .map_err(|error| StoreError::io(&error))?;
+        if had_any && let Ok(checked) = attempt() {
+            return Ok(checked);
         }
-        done => done,
     }
+    bring_back(live).map_err(|error| StoreError::io(&error))?;
+    Err(error)
 }
 
 /// Somebody else may have made a store in the same place meanwhile.
@@ -323,14 +328,4 @@ pub(super) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(|error| StoreError::io(&error))
-}
-
-fn remove_aside_snapshots(live: &Path) -> Result<(), StoreError> {
-    let entries = fs::read_dir(live).map_err(|error| StoreError::io(&error))?;
-    for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with("aside-") {
-            fs::remove_file(entry.path()).map_err(|error| StoreError::io(&error))?;
-        }
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use crate::backend::Batch;
 use crate::record::{Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, RecordKey};
 
 use super::StoreError;
-use super::core::{Core, TopChange};
+use super::core::{Core, StoredJob, TopChange};
 use super::tenant::TenantCrypto;
 
 /// The most directory entries that one batch of the reaper removes.
@@ -82,7 +82,7 @@ fn next_job(core: &Core) -> Option<JobId> {
 
 impl Core {
     /// Hands a job that a commit has stored to the reaper.
-    pub(super) fn start_job(&self, id: JobId, job: Job) {
+    pub(super) fn start_job(&self, id: JobId, job: StoredJob) {
         self.jobs
             .waiting
             .lock()
@@ -143,7 +143,9 @@ impl Core {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&id)
             .cloned();
-        let Some(job) = job else { return Ok(()) };
+        let Some(StoredJob { job, mac }) = job else {
+            return Ok(());
+        };
         let key = RecordKey::Job(id);
         // A job may have been noted for a write that failed before anything was stored.
         let Some(sealed) = self.backend.get(&key.to_bytes())? else {
@@ -151,7 +153,7 @@ impl Core {
             return Ok(());
         };
         // What is counted out of the root's hash must be the record that was counted in.
-        if self.open_job(&key.to_bytes(), &sealed)? != job {
+        if self.top_mac(&key, &sealed) != mac {
             self.note_damage();
             return Err(StoreError::Damaged("the list of unfinished work"));
         }
@@ -175,10 +177,11 @@ impl Core {
             Some(job) => Some(self.seal_top(&key, &job.encode())?),
             None => None,
         };
-        let old = Some(self.top_mac(&key, &sealed));
+        let next_mac = new.as_ref().map(|new| self.top_mac(&key, new));
+        let old = Some(mac);
         self.commit(batch, vec![TopChange { key, old, new }])?;
-        match next {
-            Some(job) => self.start_job(id, job),
+        match next.zip(next_mac) {
+            Some((job, mac)) => self.start_job(id, StoredJob { job, mac }),
             None => self.forget_job(id),
         }
         Ok(())

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use crate::backend::BackendStats;
-use crate::path::TenantName;
+use crate::path::{MemoryPath, TenantName};
+use crate::retention::Schedule;
 
 mod change;
 mod content;
@@ -22,6 +23,7 @@ mod core;
 mod directory;
 mod durability;
 mod error;
+mod expiry;
 mod index;
 mod jobs;
 mod keyring;
@@ -29,6 +31,7 @@ mod open;
 mod reader;
 mod safety_copy;
 mod state;
+mod sweep;
 mod tenant;
 mod verify;
 
@@ -36,10 +39,12 @@ pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::StoreDirectory;
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
-pub(crate) use reader::{Directory, Reader, Walk};
+pub(crate) use reader::{Directory, Reader, Urgency, Walk};
+pub use sweep::Swept;
 pub(crate) use tenant::Tenant;
 pub use verify::{Depth, Problem, VerifyReport};
 
+pub use self::core::ClockState;
 use self::core::Core;
 
 /// Whether a store may be changed.
@@ -145,20 +150,72 @@ impl Store {
         self.core.write(tenant, plan)
     }
 
+    /// As [`Store::write`], but durable only with the next read or write of the tenant.
+    pub(crate) fn write_soon<T, R>(
+        &self,
+        tenant: &Tenant,
+        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.core.write_soon(tenant, plan)
+    }
+
+    /// Takes away what is expired at or below a path, or only counts it.
+    pub(crate) fn sweep(
+        &self,
+        tenant: &Tenant,
+        under: &MemoryPath,
+        dry_run: bool,
+    ) -> Result<Swept, StoreError> {
+        self.core.sweep(tenant, under, dry_run)
+    }
+
+    /// Notes that it is now at least this late, unless the clock is not believed.
+    pub(crate) fn advance_clock(&self) -> Result<(), StoreError> {
+        self.core.advance_clock()
+    }
+
     /// The text of the store's policy.
     pub(crate) fn policy(&self) -> Arc<str> {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The wall-clock time now.
+    /// The time that counts.
     pub(crate) fn now(&self) -> crate::clock::UnixMillis {
-        self.core.clock.now()
+        self.core.now()
+    }
+
+    /// Whether the wall clock is believed.
+    pub(crate) fn clock_state(&self) -> ClockState {
+        self.core.clock_state()
+    }
+
+    /// Believes the wall clock from here on, wherever it stands.
+    pub(crate) fn confirm_clock(&self) -> Result<(), StoreError> {
+        self.core.confirm_clock()
+    }
+
+    /// When files expire from here on.
+    pub(crate) fn set_schedule(&self, schedule: Schedule) {
+        self.core.set_schedule(schedule);
+    }
+
+    /// The file tags of all tenants.
+    pub(crate) fn tenant_tags(&self) -> Vec<crate::key::FileTag> {
+        self.core.known_heads()
+    }
+
+    /// The tenant with this file tag.
+    pub(crate) fn tenant_by_tag(
+        &self,
+        tag: crate::key::FileTag,
+    ) -> Result<Arc<Tenant>, StoreError> {
+        self.core.tenant_by_tag(tag)
     }
 
     /// Replaces the store's policy.
     pub(crate) fn set_policy(&self, text: &str) -> Result<(), StoreError> {
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        self.core.put_policy(&current, text)?;
+        self.core.put_policy(text)?;
         *current = text.into();
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::key::{FileTag, Keyring, Random};
 use crate::record::{Job, JobId, RecordKey, Root, SetHash};
 use crate::seal::{self, Place};
 
-use super::core::{Core, CoreParts, StoreCrypto, Top, TopChange, digest};
+use super::core::{Core, CoreParts, StoreCrypto, StoredJob, Top, TopChange, digest};
 use super::index::{ShortMac, short};
 use super::reader::SCAN_RECORDS;
 use super::state::{self, State};
@@ -83,7 +83,7 @@ pub(crate) fn create(
         top: Top { root, sealed },
         state: first,
     });
-    core.put_policy("", policy)?;
+    core.put_policy(policy)?;
     core.close()
 }
 
@@ -199,7 +199,7 @@ fn open_root(
 /// The records that the root counts.
 struct Listed {
     heads: HashMap<FileTag, ShortMac>,
-    jobs: HashMap<JobId, Job>,
+    jobs: HashMap<JobId, StoredJob>,
     policy: String,
 }
 
@@ -238,7 +238,8 @@ fn open_listed(
                 Some(RecordKey::Job(id)) => {
                     let job = seal::open_record(&place, &crypto.top, value)
                         .map_err(|_| StoreError::Damaged("the list of unfinished work"))?;
-                    listed.jobs.insert(id, Job::decode(&job)?);
+                    let job = Job::decode(&job)?;
+                    listed.jobs.insert(id, StoredJob { job, mac });
                 }
                 _ => return Err(StoreError::Damaged("the list of tenants")),
             }
@@ -250,6 +251,27 @@ fn open_listed(
     }
     listed.policy = String::from_utf8(policy).map_err(|_| StoreError::Damaged("the policy"))?;
     Ok(listed)
+}
+
+/// The number and set hash of all records that the root counts, as they are stored; each
+/// key and its record's hash also goes to `each`.
+pub(super) fn sum_listed(
+    backend: &dyn Backend,
+    inventory: &MacKey,
+    mut each: impl FnMut(&[u8], [u8; 32]),
+) -> Result<(u64, SetHash), StoreError> {
+    let mut records = 0;
+    let mut set_hash = SetHash::default();
+    for prefix in [RecordKey::heads(), RecordKey::policies(), RecordKey::jobs()] {
+        scan_all(backend, &prefix, |key, value| {
+            let mac = seal::record_mac(inventory, key, value);
+            set_hash.add(&mac);
+            records += 1;
+            each(key, mac);
+            Ok(())
+        })?;
+    }
+    Ok((records, set_hash))
 }
 
 /// Hands every record under a prefix to `each`, in key order.
@@ -289,30 +311,12 @@ fn remove_uncommitted_keys(
 }
 
 impl Core {
-    /// Replaces the store's policy, which must be `current`. Durable when it returns.
-    pub(super) fn put_policy(&self, current: &str, policy: &str) -> Result<(), StoreError> {
+    /// Replaces the store's policy. Durable when it returns.
+    pub(super) fn put_policy(&self, policy: &str) -> Result<(), StoreError> {
         if policy.len() > POLICY_BYTES_MAX {
             return Err(StoreError::Limit("the policy is over 4 MiB"));
         }
-        let mut old = HashMap::new();
-        let mut stored = Vec::new();
-        scan_all(&*self.backend, &RecordKey::policies(), |key, value| {
-            let place = Place {
-                store: self.crypto.id,
-                epoch: 0,
-                key,
-            };
-            stored.extend_from_slice(&seal::open_record(&place, &self.crypto.policy, value)?);
-            old.insert(
-                key.to_vec(),
-                seal::record_mac(&self.crypto.inventory, key, value),
-            );
-            Ok(())
-        })?;
-        // What is counted out of the root's hash must be what was counted in.
-        if stored != current.as_bytes() {
-            return Err(self.failed(StoreError::Damaged("the policy")));
-        }
+        let mut old = self.policy_macs()?;
         let mut changes = Vec::new();
         for (number, part) in policy.as_bytes().chunks(POLICY_PART_BYTES).enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -335,6 +339,22 @@ impl Core {
         }
         let seq = self.commit(Batch::default(), changes)?;
         self.wait_durable(seq)
+    }
+
+    /// The hash of each part of the policy as it is stored, once it is certain that these are
+    /// the parts that the root counts: only what was counted in may be counted out.
+    fn policy_macs(&self) -> Result<HashMap<Vec<u8>, [u8; 32]>, StoreError> {
+        let mut macs = HashMap::new();
+        let top = self.lock_top();
+        let sum = sum_listed(&*self.backend, &self.crypto.inventory, |key, mac| {
+            if key.starts_with(&RecordKey::policies()) {
+                macs.insert(key.to_vec(), mac);
+            }
+        })?;
+        if sum != (top.root.records, top.root.set_hash) {
+            return Err(self.failed(StoreError::Damaged("the store's list of records")));
+        }
+        Ok(macs)
     }
 
     /// The file tags of all tenants that exist.

@@ -8,15 +8,18 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::path::MemoryPath;
+use crate::clock::UnixMillis;
+use crate::path::{MemoryPath, ROOT};
 use crate::record::{
-    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NodeId, RecordKey, SetHash, Summary,
+    CHUNK_BYTES, Dirent, DirentBody, FileMeta, Hold, NodeId, RecordKey, SetHash, Share, Summary,
     padded_content_bytes,
 };
 use crate::seal;
 
 use super::core::Core;
+use super::expiry::Expiry;
 use super::index::{ShortMac, short};
+use super::sweep::Swept;
 use super::tenant::{Live, Tenant};
 use super::{Abort, StoreError};
 
@@ -26,36 +29,59 @@ const TRIES_WITHOUT_LOCK: u32 = 3;
 /// Records that one scan step asks for.
 pub(super) const SCAN_RECORDS: usize = 1_000;
 
-/// A tenant's tree at one head.
+/// A tenant's tree at one head. What is expired does not exist in it.
 pub(crate) struct Reader<'a> {
     pub(super) core: &'a Core,
     pub(super) live: Option<Arc<Live>>,
+    pub(super) expiry: Option<Expiry>,
 }
 
 /// A directory, as its parent knows it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Directory {
     pub(crate) id: NodeId,
     pub(crate) summary: Summary,
+    /// Its canonical path.
+    pub(crate) path: String,
+    /// When it, or a directory above it, was last moved: an access to all below.
+    pub(crate) moved_at: UnixMillis,
 }
 
 impl Directory {
-    /// The directory that an entry is, if it is one.
-    pub(crate) fn of(entry: &Dirent) -> Option<Self> {
-        match &entry.body {
-            DirentBody::Directory { summary, .. } => Some(Self {
-                id: entry.node,
-                summary: *summary,
-            }),
-            DirentBody::File(_) => None,
-        }
+    /// The directory that one of this directory's entries is, if it is one.
+    pub(crate) fn child(&self, entry: &Dirent) -> Option<Self> {
+        let DirentBody::Directory { summary, moved_at } = &entry.body else {
+            return None;
+        };
+        Some(Self {
+            id: entry.node,
+            summary: *summary,
+            path: self.path_of(&entry.name),
+            moved_at: self.moved_at.max(*moved_at),
+        })
     }
+
+    /// The path of an entry.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+}
+
+/// When a write must be durable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// With the next read or write of the tenant, or when the store closes.
+    Soon,
+    /// Before the reply.
+    Now,
 }
 
 /// What lies along a path.
 pub(crate) struct Walk {
     /// The entries from the root on, as far as they exist.
     pub(crate) entries: Vec<Dirent>,
+    /// The last directory on the way: the target itself, if it is one.
+    pub(crate) directory: Directory,
     /// How many components the path has.
     depth: usize,
 }
@@ -68,6 +94,18 @@ impl Walk {
         } else {
             None
         }
+    }
+
+    /// The directory that the whole path names.
+    pub(crate) fn target_directory(&self) -> Option<&Directory> {
+        let is_file = matches!(
+            self.entries.last(),
+            Some(Dirent {
+                body: DirentBody::File(_),
+                ..
+            })
+        );
+        (self.entries.len() == self.depth && !is_file).then_some(&self.directory)
     }
 
     /// How many components lead to a file that stands in the way of the rest of the path.
@@ -94,6 +132,53 @@ impl Reader<'_> {
         Directory {
             id: NodeId::ROOT,
             summary,
+            path: ROOT.to_owned(),
+            moved_at: 0,
+        }
+    }
+
+    /// Whether a view of the file at the end of this walk should write its access time.
+    pub(crate) fn access_write(&self, walk: &Walk, file: &FileMeta) -> Option<Urgency> {
+        let expiry = self.expiry.as_ref()?;
+        let path = walk.directory.path_of(&walk.target()?.name);
+        let accessed = file.accessed.max(walk.directory.moved_at);
+        if !expiry.schedule.should_touch(&path, accessed, expiry.now) {
+            return None;
+        }
+        let is_urgent = expiry.schedule.is_urgent(&path, accessed, expiry.now);
+        Some(if is_urgent {
+            Urgency::Now
+        } else {
+            Urgency::Soon
+        })
+    }
+
+    /// Whether a file is expired, and so does not exist.
+    pub(super) fn is_expired(&self, directory: &Directory, entry: &Dirent) -> bool {
+        match (&self.expiry, &entry.body) {
+            (Some(expiry), DirentBody::File(meta)) => {
+                expiry.is_expired(&directory.path_of(&entry.name), meta, directory.moved_at)
+            }
+            _ => false,
+        }
+    }
+
+    /// The holds that are in force.
+    pub(crate) fn holds(&self) -> &[(String, Hold)] {
+        self.expiry.as_ref().map_or(&[], |expiry| &expiry.holds)
+    }
+
+    /// The tenant's list of holds, as a directory.
+    pub(super) fn hold_list(&self) -> Directory {
+        let summary = self
+            .live
+            .as_ref()
+            .map_or(Summary::EMPTY, |live| live.head.holds);
+        Directory {
+            id: NodeId::HOLDS,
+            summary,
+            path: String::new(),
+            moved_at: 0,
         }
     }
 
@@ -108,17 +193,20 @@ impl Reader<'_> {
     pub(crate) fn walk(&self, path: &MemoryPath) -> Result<Walk, StoreError> {
         let mut walk = Walk {
             entries: Vec::new(),
+            directory: self.root(),
             depth: path.depth(),
         };
-        let mut directory = self.root();
         for name in path.components() {
-            let Some(found) = self.lookup(&directory, name)? else {
+            let Some(found) = self.lookup(&walk.directory, name)? else {
                 break;
             };
-            let next = Directory::of(&found.entry);
+            if self.is_expired(&walk.directory, &found.entry) {
+                break;
+            }
+            let next = walk.directory.child(&found.entry);
             walk.entries.push(found.entry);
             match next {
-                Some(next) => directory = next,
+                Some(next) => walk.directory = next,
                 None => break,
             }
         }
@@ -166,8 +254,81 @@ impl Reader<'_> {
         Ok(Some(Checked { entry, mac }))
     }
 
-    /// All entries of a directory, in byte order of their names.
+    /// The entries of a directory that exist, in byte order of their names.
     pub(crate) fn children(&self, directory: &Directory) -> Result<Vec<Dirent>, StoreError> {
+        let mut entries = self.all_children(directory)?;
+        if self.may_hold_expired(directory) {
+            entries.retain(|entry| !self.is_expired(directory, entry));
+        }
+        Ok(entries)
+    }
+
+    /// Whether anything below a directory may be expired. Without that, its summary counts
+    /// what exists.
+    pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
+        let below = &directory.summary.below;
+        self.expiry.as_ref().is_some_and(|expiry| {
+            expiry
+                .schedule
+                .may_hold_expired(&directory.path, below, expiry.now)
+        })
+    }
+
+    /// Counts the expired files below a directory.
+    pub(super) fn count_expired(
+        &self,
+        directory: &Directory,
+        swept: &mut Swept,
+    ) -> Result<(), StoreError> {
+        if !self.may_hold_expired(directory) {
+            return Ok(());
+        }
+        for entry in self.all_children(directory)? {
+            if self.is_expired(directory, &entry) {
+                swept.file(directory.path_of(&entry.name), entry.share().bytes);
+            } else if let Some(below) = directory.child(&entry) {
+                self.count_expired(&below, swept)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The hold on a path or on a directory above it.
+    pub(crate) fn hold_on(&self, path: &MemoryPath) -> Option<&Hold> {
+        let (_, hold) = self.expiry.as_ref()?.hold_on(path.as_str())?;
+        Some(hold)
+    }
+
+    /// The held path at, above or below a directory.
+    pub(crate) fn held_in(&self, directory: &MemoryPath) -> Option<&str> {
+        let (path, _) = self.expiry.as_ref()?.hold_in(directory.as_str())?;
+        Some(path)
+    }
+
+    /// Totals of what exists below a directory.
+    pub(crate) fn totals(&self, directory: &Directory) -> Result<Share, StoreError> {
+        if !self.may_hold_expired(directory) {
+            return Ok(directory.summary.below);
+        }
+        let mut totals = Share::NOTHING;
+        for entry in self.children(directory)? {
+            let share = match directory.child(&entry) {
+                Some(below) => {
+                    let below = self.totals(&below)?;
+                    Share {
+                        directories: below.directories + 1,
+                        ..below
+                    }
+                }
+                None => entry.share(),
+            };
+            totals = totals.replace(Share::NOTHING, share).unwrap_or(totals);
+        }
+        Ok(totals)
+    }
+
+    /// All entries of a directory, expired ones too, in byte order of their names.
+    pub(super) fn all_children(&self, directory: &Directory) -> Result<Vec<Dirent>, StoreError> {
         let Some(live) = &self.live else {
             return Ok(Vec::new());
         };
@@ -189,7 +350,7 @@ impl Reader<'_> {
     pub(crate) fn extent(&self, directory: &Directory) -> Result<(u64, u64), StoreError> {
         let (mut height, mut reach) = (0, 0);
         for entry in self.children(directory)? {
-            let below = match Directory::of(&entry) {
+            let below = match directory.child(&entry) {
                 Some(below) => self.extent(&below)?,
                 None => (0, 0),
             };
@@ -323,11 +484,39 @@ impl Core {
     ) -> Result<T, Abort<R>> {
         let seq = live.as_ref().map_or(0, |live| live.seq);
         self.check_head(tenant, live.as_deref())?;
-        let result = read(&Reader { core: self, live });
+        let result = self
+            .reader(live)
+            .map_err(Abort::from)
+            .and_then(|reader| read(&reader));
         if !matches!(result, Err(Abort::Failed(_))) {
             self.wait_durable(seq)?;
         }
         result
+    }
+
+    /// A reader at this head, now.
+    pub(super) fn reader(&self, live: Option<Arc<Live>>) -> Result<Reader<'_>, StoreError> {
+        let mut reader = Reader {
+            core: self,
+            live,
+            expiry: None,
+        };
+        let now = self.now();
+        let mut holds = Vec::new();
+        for entry in reader.all_children(&reader.hold_list())? {
+            if let DirentBody::Hold(hold) = entry.body
+                && hold.until.is_none_or(|until| now < until)
+            {
+                holds.push((entry.name, hold));
+            }
+        }
+        let schedule = self.schedule();
+        reader.expiry = Some(Expiry {
+            schedule,
+            now,
+            holds,
+        });
+        Ok(reader)
     }
 
     /// The stored head must be the one that this process holds.

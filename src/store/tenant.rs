@@ -141,6 +141,16 @@ impl TenantCrypto {
 }
 
 impl Tenant {
+    /// Its name.
+    pub(crate) fn name(&self) -> &TenantName {
+        &self.name
+    }
+
+    /// The tag of its key file.
+    pub(crate) fn tag(&self) -> FileTag {
+        self.tag
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, ()> {
         self.write.lock().unwrap_or_else(PoisonError::into_inner)
     }

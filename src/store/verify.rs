@@ -1,6 +1,6 @@
 //! Checks everything that is stored: the tree, every content, and that nothing else lies there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::key::FileTag;
@@ -8,7 +8,7 @@ use crate::record::{ContentId, DirentBody, Job, NodeId, RecordKey, TenantId};
 
 use super::StoreError;
 use super::core::Core;
-use super::open::scan_all;
+use super::open::{scan_all, sum_listed};
 use super::reader::{Directory, Reader};
 use super::tenant::{Live, Tenant};
 
@@ -75,6 +75,7 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
         }
     }
     find_strange_tenants(core, known, &mut report)?;
+    find_strange_spaces(core, &mut report)?;
     if report.problems.is_empty() {
         return Ok(report);
     }
@@ -101,9 +102,19 @@ impl VerifyReport {
     }
 }
 
-/// The stored root must be the one that this process holds.
+/// The stored root must be the one that this process holds, and all that it counts must be
+/// what it counted. Nothing is committed meanwhile.
 fn check_root(core: &Core, report: &mut VerifyReport) {
     let top = core.lock_top();
+    match sum_listed(&*core.backend, &core.crypto.inventory, |_, _| {}) {
+        Ok(sum) if sum == (top.root.records, top.root.set_hash) => {}
+        Ok(_) => report.push(
+            None,
+            None,
+            "the list of tenants, policy and unfinished work is not the one last written",
+        ),
+        Err(error) => report.problem(None, None, &error),
+    }
     match core.backend.get(&RecordKey::Root.to_bytes()) {
         Ok(Some(stored)) if stored == top.sealed => {}
         Ok(_) => report.push(None, None, "the root record is not the one last written"),
@@ -120,7 +131,8 @@ fn tenant_id_of(core: &Core, tag: FileTag) -> Option<TenantId> {
 #[derive(Default)]
 struct Reached {
     directories: HashSet<NodeId>,
-    contents: HashSet<ContentId>,
+    /// With the number of chunks of each.
+    contents: HashMap<ContentId, u32>,
 }
 
 /// Checks one tenant under its lock, so that no write changes what is being compared.
@@ -144,6 +156,7 @@ fn verify_tenant(
     let reader = Reader {
         core,
         live: Some(Arc::clone(&live)),
+        expiry: None,
     };
     let mut walk = TreeWalk {
         reader: &reader,
@@ -152,7 +165,8 @@ fn verify_tenant(
         report,
         reached: Reached::default(),
     };
-    let is_whole = walk.directory(&reader.root(), "/memories");
+    let holds = walk.directory(&reader.hold_list(), "(the list of holds)");
+    let is_whole = walk.directory(&reader.root(), "/memories") && holds;
     let mut reached = walk.reached;
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
@@ -192,7 +206,7 @@ impl TreeWalk<'_> {
             match &entry.body {
                 DirentBody::File(meta) => {
                     self.report.files += 1;
-                    self.reached.contents.insert(meta.content);
+                    self.reached.contents.insert(meta.content, meta.chunks());
                     if self.depth == Depth::Full {
                         match self.reader.content(meta) {
                             Ok(content) => self.report.bytes += content.len() as u64,
@@ -202,8 +216,9 @@ impl TreeWalk<'_> {
                         }
                     }
                 }
+                DirentBody::Hold(_) => {}
                 DirentBody::Directory { .. } => {
-                    if let Some(directory) = Directory::of(&entry) {
+                    if let Some(directory) = directory.child(&entry) {
                         is_whole &= self.directory(&directory, &path);
                     }
                 }
@@ -213,8 +228,8 @@ impl TreeWalk<'_> {
         let is_right = summary.files == below.files
             && summary.directories == below.directories
             && summary.bytes == below.bytes
-            && summary.holds == below.holds
             && summary.oldest <= below.oldest
+            && summary.born <= below.born
             && summary.height >= below.height
             && summary.reach >= below.reach;
         if !is_right {
@@ -236,9 +251,7 @@ fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached)
     let mut directories: Vec<NodeId> = Vec::new();
     for job in jobs {
         directories.extend(job.directories);
-        reached
-            .contents
-            .extend(job.content.map(|(content, _)| content));
+        reached.contents.extend(job.content);
     }
     while let Some(directory) = directories.pop() {
         reached.directories.insert(directory);
@@ -247,9 +260,14 @@ fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached)
             if let Ok(entry) = live.crypto.open_entry(key, value) {
                 match entry.body {
                     DirentBody::File(meta) => {
-                        reached.contents.insert(meta.content);
+                        // The job may have removed some of them already.
+                        reached
+                            .contents
+                            .entry(meta.content)
+                            .or_insert(meta.chunks());
                     }
                     DirentBody::Directory { .. } => directories.push(entry.node),
+                    DirentBody::Hold(_) => {}
                 }
             }
             Ok(())
@@ -284,7 +302,10 @@ fn find_strays(
                 Some(RecordKey::Dirent(_, directory, _)) => {
                     reached.directories.contains(&directory)
                 }
-                Some(RecordKey::Chunk(_, content, _)) => reached.contents.contains(&content),
+                Some(RecordKey::Chunk(_, content, number)) => reached
+                    .contents
+                    .get(&content)
+                    .is_some_and(|chunks| number < *chunks),
                 _ => false,
             };
             strays += u64::from(!is_reached);
@@ -328,11 +349,38 @@ fn find_strange_tenants(
             if !is_known(&known) && core.backend.get(&key)?.is_some() {
                 report.push(None, None, "stored records belong to no tenant");
             }
-            // Past all records of this tenant: no key of it is greater than this.
-            let mut last = key.get(..17).unwrap_or(&key).to_vec();
-            last.resize(17 + 64, 0xFF);
-            after = Some(last);
+            after = Some(past_tenant(key));
         }
+    }
+    Ok(())
+}
+
+/// A key behind those of all records of the tenant whose record lies at `key`; behind
+/// `key` itself where no store has such keys, so that a search always goes on.
+fn past_tenant(key: Vec<u8>) -> Vec<u8> {
+    match key.get(..17) {
+        Some(start) => {
+            let mut last = start.to_vec();
+            last.resize(17 + 64, 0xFF);
+            last.max(key)
+        }
+        None => key,
+    }
+}
+
+/// Records whose keys start as no store's do.
+fn find_strange_spaces(core: &Core, report: &mut VerifyReport) -> Result<(), StoreError> {
+    let root = RecordKey::Root.to_bytes();
+    let first = core.backend.scan(&[], None, 1)?;
+    let behind_root = core.backend.scan(&root, Some(&root), 1)?;
+    let mut last = RecordKey::jobs();
+    last.resize(1 + 64, 0xFF);
+    let behind_all = core.backend.scan(&[], Some(&last), 1)?;
+    let is_clean = first.first().is_none_or(|(key, _)| *key == root)
+        && behind_root.is_empty()
+        && behind_all.is_empty();
+    if !is_clean {
+        report.push(None, None, "stored records are of no kind that a store has");
     }
     Ok(())
 }

@@ -1,0 +1,287 @@
+//! `rescan`: brings stored files under the redaction of today's policy and rules.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use strongroom::redact::Engine;
+use strongroom::{Code, Error, RescanReport, StoreError, Vault};
+
+use super::args::RescanArgs;
+use super::failure::{Exit, Failure, Stop};
+use super::open;
+use super::output::{Out, say, table};
+
+const DEFAULT_TENANT: &str = "default";
+
+pub fn run(args: &RescanArgs) -> Result<(), Stop> {
+    let mut vault = Some(open(args)?);
+    let mut report = Report::default();
+    let ended = rescan_all(args, &mut vault, &mut report);
+    let closed = vault.map_or(Ok(()), Vault::close);
+    if ended.is_ok() || !report.done.is_empty() {
+        let out = Out::new(args.look.json);
+        out.answer(&report.text(args.dry_run), &report.json(args.dry_run))?;
+    }
+    ended?;
+    if let Some(failure) = report.failure() {
+        return Err(failure.into());
+    }
+    report.remark();
+    Ok(closed?)
+}
+
+/// What was done, and for which tenants it could not be.
+#[derive(Default)]
+struct Report {
+    done: Vec<(String, Shown)>,
+    damaged: Vec<Damaged>,
+}
+
+/// A tenant's report in which no path holds a secret.
+struct Shown {
+    report: RescanReport,
+    skipped: Vec<String>,
+    names: Vec<String>,
+}
+
+struct Damaged {
+    /// The tenant's name, or its file tag where the name cannot be read.
+    tenant: String,
+    error: String,
+}
+
+fn open(args: &RescanArgs) -> Result<Vault, Stop> {
+    if args.dry_run {
+        open::to_look(&args.look)
+    } else {
+        open::to_change(&args.look)
+    }
+}
+
+/// Takes the vault out of its place while it is opened again.
+fn rescan_all(
+    args: &RescanArgs,
+    vault: &mut Option<Vault>,
+    report: &mut Report,
+) -> Result<(), Stop> {
+    let names = match vault.as_ref() {
+        Some(vault) => names(args, vault, report)?,
+        None => return Ok(()),
+    };
+    let mut is_stopped = !report.damaged.is_empty();
+    for name in names {
+        if is_stopped {
+            // Where damage was seen the store takes no more writes; what is intact is
+            // brought under the policy all the same.
+            vault.take().map_or(Ok(()), Vault::close)?;
+            *vault = Some(open(args)?);
+        }
+        let Some(vault) = vault.as_ref() else { break };
+        match rescan(args, vault, &name) {
+            Ok(shown) => {
+                report.done.push((name, shown));
+                is_stopped = false;
+            }
+            Err(error) if is_damage(&error) => {
+                report.damaged.push(Damaged {
+                    tenant: name,
+                    error: error.to_string(),
+                });
+                is_stopped = true;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Whose memory is to be scanned. Tenants that cannot be opened are noted as damaged.
+fn names(args: &RescanArgs, vault: &Vault, report: &mut Report) -> Result<Vec<String>, Stop> {
+    let stats = vault.stats()?;
+    let names = stats.tenants.into_iter().map(|tenant| tenant.name);
+    if args.all_tenants {
+        report
+            .damaged
+            .extend(stats.unreadable.into_iter().map(|tag| Damaged {
+                tenant: tag,
+                error: "open the tenant: its key file or its head is missing or damaged".to_owned(),
+            }));
+        return Ok(names.collect());
+    }
+    let name = args.tenant.as_deref().unwrap_or(DEFAULT_TENANT);
+    // A name that is none is told apart from one that is not there, and so is a damaged one.
+    match vault.tenant(name) {
+        Err(error) if !is_damage(&error) => return Err(error.into()),
+        Err(_) => return Ok(vec![name.to_owned()]),
+        Ok(_) => {}
+    }
+    if names.into_iter().any(|known| known == name) {
+        return Ok(vec![name.to_owned()]);
+    }
+    Err(Failure::new(
+        Exit::NotFound,
+        format!("find the tenant {name}: it has no memory in this store"),
+        "Run `strongroom tenant list` for the names, or use --all-tenants.",
+    )
+    .into())
+}
+
+fn rescan(args: &RescanArgs, vault: &Vault, name: &str) -> Result<Shown, Error> {
+    let mut progress = Progress::new(name);
+    let report = vault
+        .tenant(name)?
+        .rescan(args.dry_run, |done, all| progress.show(done, all));
+    progress.clear();
+    let report = report?;
+    let engine = vault.policy().redaction.engine()?;
+    let showable = |paths: &[String]| paths.iter().map(|path| showable(&engine, path)).collect();
+    Ok(Shown {
+        skipped: showable(&report.skipped),
+        names: showable(&report.names),
+        report,
+    })
+}
+
+/// The path with markers in place of what in it looks like a secret.
+fn showable(engine: &Engine, path: &str) -> String {
+    match engine.scrub(path, None) {
+        Ok(redacted) => redacted.text.into_owned(),
+        Err(_) => "…".to_owned(),
+    }
+}
+
+fn is_damage(error: &Error) -> bool {
+    error.code() == Code::Integrity
+        || matches!(
+            error,
+            Error::Store(StoreError::KeyFileMissing | StoreError::KeyFileDamaged)
+        )
+}
+
+impl Report {
+    fn text(&self, dry_run: bool) -> String {
+        let mut rows = vec![
+            ["TENANT", "STALE", "CHANGED", "VALUES", "SKIPPED", "NAMES"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        let mut paths = Vec::new();
+        for (name, shown) in &self.done {
+            let report = &shown.report;
+            let numbers = [report.stale, report.changed, report.values];
+            let lists = [shown.skipped.len(), shown.names.len()];
+            rows.push(
+                std::iter::once(name.clone())
+                    .chain(numbers.map(|number| number.to_string()))
+                    .chain(lists.map(|number| number.to_string()))
+                    .collect(),
+            );
+            let row = |what: &str, path: &String| vec![name.clone(), what.to_owned(), path.clone()];
+            paths.extend(shown.skipped.iter().map(|path| row("not scanned", path)));
+            let secret = "looks like a secret";
+            paths.extend(shown.names.iter().map(|path| row(secret, path)));
+        }
+        let mut text = table(&rows, &[1, 2, 3, 4, 5]);
+        if !paths.is_empty() {
+            paths.insert(0, ["TENANT", "PROBLEM", "PATH"].map(str::to_owned).to_vec());
+            text.push_str(&format!("\n{}", table(&paths, &[])));
+        }
+        if !self.damaged.is_empty() {
+            let mut rows = vec![["TENANT", "DAMAGE"].map(str::to_owned).to_vec()];
+            let damaged = self.damaged.iter();
+            rows.extend(damaged.map(|one| vec![one.tenant.clone(), one.error.clone()]));
+            text.push_str(&format!("\n{}", table(&rows, &[])));
+        }
+        if dry_run {
+            text.push_str("A dry run: nothing changed.\n");
+        }
+        text
+    }
+
+    fn json(&self, dry_run: bool) -> Value {
+        let tenant = |(name, shown): &(String, Shown)| {
+            json!({
+                "tenant": name,
+                "stale": shown.report.stale,
+                "changed": shown.report.changed,
+                "values": shown.report.values,
+                "skipped": shown.skipped,
+                "names": shown.names,
+            })
+        };
+        let damaged = |one: &Damaged| json!({ "tenant": one.tenant, "error": one.error });
+        json!({
+            "dry_run": dry_run,
+            "tenants": self.done.iter().map(tenant).collect::<Vec<_>>(),
+            "damaged": self.damaged.iter().map(damaged).collect::<Vec<_>>(),
+        })
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let what = match self.damaged.len() {
+            0 => return None,
+            1 => "1 tenant is damaged".to_owned(),
+            many => format!("{many} tenants are damaged"),
+        };
+        Some(Failure::new(
+            Exit::Integrity,
+            format!("rescan the whole store: {what}"),
+            "Keep the directory as it is, and run `strongroom verify --read-only`. The other tenants are done.",
+        ))
+    }
+
+    fn remark(&self) {
+        let count = |of: fn(&Shown) -> usize| self.done.iter().map(|(_, shown)| of(shown)).sum();
+        let (skipped, names): (usize, usize) = (
+            count(|shown| shown.skipped.len()),
+            count(|shown| shown.names.len()),
+        );
+        if skipped > 0 {
+            say(&format!(
+                "not scanned: {skipped}; a text that cannot be scanned cannot be viewed either"
+            ));
+        }
+        if names > 0 {
+            say(&format!(
+                "names that look like a secret: {names}; names are never changed, rename or delete them"
+            ));
+        }
+    }
+}
+
+/// A line on the terminal that is written over and over. Nothing where stderr is no terminal.
+struct Progress<'a> {
+    tenant: &'a str,
+    is_terminal: bool,
+    shown: Option<Instant>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(tenant: &'a str) -> Self {
+        Self {
+            tenant,
+            is_terminal: io::stderr().is_terminal(),
+            shown: None,
+        }
+    }
+
+    fn show(&mut self, done: u64, all: u64) {
+        let is_due = self
+            .shown
+            .is_none_or(|at| at.elapsed() >= Duration::from_millis(100));
+        if !self.is_terminal || !is_due {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let tenant = self.tenant;
+        let _shown = write!(io::stderr().lock(), "\r{tenant}: {done} of {all} files");
+    }
+
+    /// Empties the line.
+    fn clear(&self) {
+        if self.shown.is_some() {
+            let _cleared = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}

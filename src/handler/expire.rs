@@ -1,0 +1,231 @@
+//! Expiry and holds, for the person who runs the store.
+
+use crate::clock::UnixMillis;
+use crate::error::Error;
+use crate::path::{Guard, MemoryPath};
+use crate::record::{HOLD_REASON_BYTES_MAX, Hold};
+use crate::store::{Abort, ClockState, StoreError, Swept};
+
+use super::{Line, Stop, Tenant, Vault, refuse, texts};
+
+/// The most holds that one tenant may have.
+const HOLDS_MAX: usize = 1_000;
+
+/// What one run of expiry did, or would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExpireReport {
+    /// Whether the clock was believed. If not, nothing was taken away.
+    pub clock: ClockState,
+    /// What went, by tenant name; tenants of which nothing went are left out.
+    pub tenants: Vec<(String, Swept)>,
+    /// Nothing that is left anywhere expires before this moment.
+    pub next_due: Option<UnixMillis>,
+    /// Tenants (by name, or by file tag where the name cannot be read) that could not be
+    /// swept, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// A hold on a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HoldInfo {
+    /// The path that it keeps, with all that is below it.
+    pub path: String,
+    /// The operator's reason.
+    pub reason: String,
+    /// When it was set, in milliseconds since 1970.
+    pub created: UnixMillis,
+    /// From when on it no longer holds; `None` is never.
+    pub until: Option<UnixMillis>,
+}
+
+impl Vault {
+    /// Takes away what the policy's `[retention]` says is expired, in all tenants or one.
+    /// `progress` is told how many of how many tenants are done.
+    ///
+    /// What is expired does not exist for any command from that moment on; this removes it
+    /// from the store. A tenant that is damaged is reported, and the others are swept.
+    ///
+    /// # Errors
+    /// When the store itself cannot go on. What was done until then is kept.
+    pub fn expire(
+        &self,
+        tenant: Option<&str>,
+        dry_run: bool,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<ExpireReport, Error> {
+        let store = &self.shared.store;
+        let mut report = ExpireReport {
+            clock: store.clock_state(),
+            tenants: Vec::new(),
+            next_due: None,
+            failed: Vec::new(),
+        };
+        if report.clock != ClockState::Trusted {
+            return Ok(report);
+        }
+        if !dry_run {
+            store.advance_clock()?;
+        }
+        let tags = match tenant {
+            Some(name) => vec![self.tenant(name)?.tag()],
+            None => store.tenant_tags(),
+        };
+        let all = tags.len() as u64;
+        for (done, tag) in tags.into_iter().enumerate() {
+            let swept = store
+                .tenant_by_tag(tag)
+                .map_err(|error| (tag.to_string(), error));
+            let swept = swept.and_then(|tenant| {
+                let name = tenant.name().as_str().to_owned();
+                match store.sweep(&tenant, &MemoryPath::root(), dry_run) {
+                    Ok(swept) => Ok((name, swept)),
+                    Err(error) => Err((name, error)),
+                }
+            });
+            match swept {
+                Ok((name, swept)) => {
+                    report.next_due = match (report.next_due, swept.next_due) {
+                        (Some(a), Some(b)) => Some(a.min(b)),
+                        (a, b) => a.or(b),
+                    };
+                    if swept.files > 0 || swept.directories > 0 {
+                        report.tenants.push((name, swept));
+                    }
+                }
+                Err((name, error)) if error.is_damage() => {
+                    report.failed.push((name, error.to_string()));
+                }
+                // Damage in one tenant stops all writes of this handle: the rest is not swept.
+                Err((name, StoreError::WritesStopped)) => {
+                    report
+                        .failed
+                        .push((name, StoreError::WritesStopped.to_string()));
+                }
+                Err((_, error)) => return Err(error.into()),
+            }
+            progress(done as u64 + 1, all);
+        }
+        report.tenants.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(report)
+    }
+
+    /// Whether the wall clock is believed. While it is not, nothing expires and time stands
+    /// still for the store; see [`Vault::confirm_clock`].
+    #[must_use]
+    pub fn clock(&self) -> ClockState {
+        self.shared.store.clock_state()
+    }
+
+    /// Believes the wall clock from here on, wherever it stands: after the machine's clock
+    /// was wrong, or the store idle for more than 400 days.
+    ///
+    /// # Errors
+    /// As any write.
+    pub fn confirm_clock(&self) -> Result<(), Error> {
+        Ok(self.shared.store.confirm_clock()?)
+    }
+}
+
+impl Tenant {
+    /// Holds a path, with all that is below it, against expiry, delete, rename and edits,
+    /// until the hold is removed or `until` has come. In place of a hold on the same path.
+    ///
+    /// # Errors
+    /// A reply with `is_error` where the path is refused, does not exist, the reason is
+    /// longer than 1,024 bytes or the tenant has 1,000 holds already; otherwise as
+    /// [`Tenant::run`].
+    pub fn add_hold(
+        &self,
+        path: &str,
+        reason: &str,
+        until: Option<UnixMillis>,
+    ) -> Result<crate::wire::Reply, Error> {
+        let rules = self.rules();
+        let line = Line {
+            tenant: self,
+            rules: &rules,
+        };
+        let done = (|| {
+            let path = line.operator_path(path)?;
+            if reason.len() > HOLD_REASON_BYTES_MAX {
+                return Err(refuse(format!(
+                    "Error: the reason is too long, {} of {HOLD_REASON_BYTES_MAX} bytes. Shorten it",
+                    reason.len()
+                )));
+            }
+            line.store().write(&self.tenant, |change| {
+                let walk = change.reader().walk(&path)?;
+                if walk.target().is_none() && !path.is_root() {
+                    return Err(refuse(texts::missing(&path)));
+                }
+                if change.reader().holds().len() >= HOLDS_MAX {
+                    return Err(refuse(format!("Error: there are {HOLDS_MAX} holds already. Remove some, or hold a directory")));
+                }
+                let created = line.store().now();
+                let hold = Hold { reason: reason.to_owned(), created, until };
+                change.put_hold(&path, hold)?;
+                Ok(crate::wire::Reply::text(format!("Hold added on {path}")))
+            })
+        })();
+        line.settle(done)
+    }
+
+    /// Removes the hold on exactly this path.
+    ///
+    /// # Errors
+    /// A reply with `is_error` where there is none; otherwise as [`Tenant::run`].
+    pub fn remove_hold(&self, path: &str) -> Result<crate::wire::Reply, Error> {
+        let rules = self.rules();
+        let line = Line {
+            tenant: self,
+            rules: &rules,
+        };
+        let done = (|| {
+            let path = line.operator_path(path)?;
+            line.store().write(&self.tenant, |change| {
+                if change.remove_hold(&path)? {
+                    Ok(crate::wire::Reply::text(format!(
+                        "Hold removed from {path}"
+                    )))
+                } else {
+                    Err(refuse(format!("Error: There is no hold on {path}")))
+                }
+            })
+        })();
+        line.settle(done)
+    }
+
+    /// The holds that are in force, by path.
+    ///
+    /// # Errors
+    /// As [`Tenant::run`].
+    pub fn holds(&self) -> Result<Vec<HoldInfo>, Error> {
+        let listed = self.shared.store.read(&self.tenant, |reader| {
+            let holds = reader.holds().iter().map(|(path, hold)| HoldInfo {
+                path: path.clone(),
+                reason: hold.reason.clone(),
+                created: hold.created,
+                until: hold.until,
+            });
+            Ok::<_, Stop>(holds.collect())
+        });
+        match listed {
+            Ok(holds) => Ok(holds),
+            Err(Abort::Failed(error)) => Err(error.into()),
+            Err(Abort::Refused(_)) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Line<'_> {
+    /// Operators may name what agents may not: only the guard binds them, and names that
+    /// were stored under an earlier policy must stay within reach.
+    fn operator_path(&self, raw: &str) -> Result<MemoryPath, Stop> {
+        Guard::new()
+            .portable_names(false)
+            .check(raw)
+            .map_err(|error| refuse(format!("Error: {error}")))
+    }
+}

@@ -1,0 +1,243 @@
+//! When a file expires: the policy's `[retention]` as a question to ask of one file, or of a whole directory.
+//!
+//! Nothing here reads or writes. `store` asks it on every read, so that what is expired does
+//! not exist from that moment on; the sweep only takes it away.
+
+use std::time::Duration;
+
+use crate::clock::UnixMillis;
+use crate::policy::{PatternSet, Retention};
+use crate::record::{FileMeta, Share};
+
+/// The rules in the order in which they are tried.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    /// Longest literal prefix first.
+    rules: Vec<PathRule>,
+    fallback: Rule,
+    granularity: UnixMillis,
+}
+
+#[derive(Debug, Clone)]
+struct PathRule {
+    prefix_bytes: usize,
+    paths: PatternSet,
+    rule: Rule,
+}
+
+/// Ages in milliseconds; `None` is never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rule {
+    after_access: Option<UnixMillis>,
+    after_created: Option<UnixMillis>,
+    keep_at_least: UnixMillis,
+}
+
+impl Schedule {
+    /// The schedule that a policy's `[retention]` asks for.
+    pub(crate) fn new(retention: &Retention) -> Self {
+        let fallback = Rule {
+            after_access: retention.expire_after_last_access.map(millis),
+            after_created: retention.expire_after_created.map(millis),
+            keep_at_least: millis(retention.keep_at_least),
+        };
+        let mut rules = Vec::new();
+        for entry in &retention.rules {
+            let rule = Rule {
+                after_access: entry
+                    .expire_after_last_access
+                    .map_or(fallback.after_access, |age| age.map(millis)),
+                after_created: entry
+                    .expire_after_created
+                    .map_or(fallback.after_created, |age| age.map(millis)),
+                keep_at_least: entry.keep_at_least.map_or(fallback.keep_at_least, millis),
+            };
+            for pattern in entry.paths.iter() {
+                let text = pattern.to_string();
+                rules.push(PathRule {
+                    prefix_bytes: text.find('*').unwrap_or(text.len()),
+                    paths: std::iter::once(pattern.clone()).collect(),
+                    rule,
+                });
+            }
+        }
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.prefix_bytes));
+        Self {
+            rules,
+            fallback,
+            granularity: millis(retention.access_granularity),
+        }
+    }
+
+    /// Whether no file can ever expire.
+    pub(crate) fn is_never(&self) -> bool {
+        self.fallback.is_never() && self.rules.iter().all(|rule| rule.rule.is_never())
+    }
+
+    /// From when on the file at `path` is expired. `accessed` is its last access, which a
+    /// rename of a directory above it may have moved on.
+    pub(crate) fn due_at(
+        &self,
+        path: &str,
+        file: &FileMeta,
+        accessed: UnixMillis,
+    ) -> Option<UnixMillis> {
+        self.rule_for(path).due_at(accessed, file.created)
+    }
+
+    /// Whether a directory can hold anything that is expired at `now`, by the lower bounds in
+    /// the totals of all that is below it.
+    pub(crate) fn may_hold_expired(&self, path: &str, below: &Share, now: UnixMillis) -> bool {
+        self.next_due(path, below).is_some_and(|due| due <= now)
+    }
+
+    /// The moment before which nothing below a directory can expire.
+    pub(crate) fn next_due(&self, path: &str, below: &Share) -> Option<UnixMillis> {
+        if below.files == 0 {
+            return None;
+        }
+        self.rules
+            .iter()
+            .filter(|rule| rule.paths.first_at_or_below(path).is_some())
+            .map(|rule| &rule.rule)
+            .chain(std::iter::once(&self.fallback))
+            .filter_map(|rule| rule.due_at(below.oldest, below.born))
+            .min()
+    }
+
+    /// Whether a view at `now` should write the access time of a file: at most once in the
+    /// policy's granularity, and only where expiry depends on it.
+    pub(crate) fn should_touch(&self, path: &str, accessed: UnixMillis, now: UnixMillis) -> bool {
+        self.rule_for(path).after_access.is_some()
+            && now >= accessed.saturating_add(self.granularity)
+    }
+
+    /// Whether so much of the file's time has passed that losing the access time in a power
+    /// cut could cost the file: more than half.
+    pub(crate) fn is_urgent(&self, path: &str, accessed: UnixMillis, now: UnixMillis) -> bool {
+        let rule = self.rule_for(path);
+        rule.after_access
+            .is_some_and(|age| now > accessed.saturating_add(age / 2))
+    }
+
+    fn rule_for(&self, path: &str) -> &Rule {
+        self.rules
+            .iter()
+            .find(|rule| rule.paths.matches(path))
+            .map_or(&self.fallback, |rule| &rule.rule)
+    }
+}
+
+impl Rule {
+    fn is_never(&self) -> bool {
+        self.after_access.is_none() && self.after_created.is_none()
+    }
+
+    fn due_at(&self, accessed: UnixMillis, created: UnixMillis) -> Option<UnixMillis> {
+        let by_access = self.after_access.map(|age| accessed.saturating_add(age));
+        let by_age = self.after_created.map(|age| created.saturating_add(age));
+        let due = match (by_access, by_age) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        Some(due.max(created.saturating_add(self.keep_at_least)))
+    }
+}
+
+fn millis(duration: Duration) -> UnixMillis {
+    UnixMillis::try_from(duration.as_millis()).unwrap_or(UnixMillis::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::policy;
+    use crate::record::{ContentId, FileKind};
+
+    const DAY: UnixMillis = 86_400_000;
+
+    fn schedule(text: &str) -> Schedule {
+        Schedule::new(&policy::load(text, "test").unwrap().retention)
+    }
+
+    fn file(created: UnixMillis) -> FileMeta {
+        FileMeta {
+            kind: FileKind::Text,
+            content: ContentId([0; 16]),
+            bytes: 1,
+            lines: 1,
+            created,
+            modified: created,
+            accessed: created,
+            policy_digest: [0; 32],
+        }
+    }
+
+    #[test]
+    fn the_longest_literal_prefix_wins() {
+        let schedule = schedule(
+            "[retention]\nexpire_after_last_access = \"90d\"\n\
+             [[retention.rules]]\npaths = [\"/memories/sessions/**\"]\nexpire_after_last_access = \"7d\"\n\
+             [[retention.rules]]\npaths = [\"/memories/sessions/keep/**\"]\nexpire_after_last_access = \"never\"\n\
+             [[retention.rules]]\npaths = [\"/memories/*/x\"]\nexpire_after_last_access = \"1d\"\n",
+        );
+        for (path, days) in [
+            ("/memories/a.md", Some(90)),
+            ("/memories/sessions/a.md", Some(7)),
+            ("/memories/sessions/keep/a.md", None),
+            ("/memories/sessions/x", Some(7)),
+            ("/memories/other/x", Some(1)),
+        ] {
+            let due = schedule.due_at(path, &file(0), 5 * DAY);
+            assert_eq!(due, days.map(|days| (days + 5) * DAY), "{path}");
+        }
+        assert!(!schedule.is_never());
+    }
+
+    #[test]
+    fn a_file_is_kept_at_least_as_long_as_the_policy_says() {
+        let schedule = schedule(
+            "[retention]\nexpire_after_last_access = \"1d\"\nexpire_after_created = \"20d\"\nkeep_at_least = \"10d\"\n",
+        );
+        assert_eq!(schedule.due_at("/memories/a", &file(0), 0), Some(10 * DAY));
+        assert_eq!(
+            schedule.due_at("/memories/a", &file(0), 12 * DAY),
+            Some(13 * DAY)
+        );
+        assert_eq!(
+            schedule.due_at("/memories/a", &file(0), 50 * DAY),
+            Some(20 * DAY)
+        );
+    }
+
+    proptest! {
+        /// A subtree may be skipped only if nothing in it is expired.
+        #[test]
+        fn skipping_never_misses_an_expired_file(
+            below in "(sessions|sessions/keep|other|a)/(x|y)",
+            accessed in 0..200 * DAY,
+            created in 0..200 * DAY,
+            now in 0..400 * DAY,
+        ) {
+            let schedule = schedule(
+                "[retention]\nexpire_after_created = \"90d\"\nkeep_at_least = \"2d\"\n\
+                 [[retention.rules]]\npaths = [\"/memories/sessions/**\"]\nexpire_after_last_access = \"7d\"\n\
+                 [[retention.rules]]\npaths = [\"/memories/*/x\"]\nexpire_after_last_access = \"1d\"\nkeep_at_least = \"0s\"\n",
+            );
+            let path = format!("/memories/{below}");
+            let created = created.min(accessed);
+            let due = schedule.due_at(&path, &file(created), accessed);
+            if due.is_some_and(|due| due <= now) {
+                let mut directory = path.as_str();
+                let bounds = Share { files: 1, oldest: accessed, born: created, ..Share::NOTHING };
+                while let Some((parent, _)) = directory.rsplit_once('/') {
+                    if parent.is_empty() { break; }
+                    prop_assert!(schedule.may_hold_expired(parent, &bounds, now), "{parent}");
+                    directory = parent;
+                }
+            }
+        }
+    }
+}

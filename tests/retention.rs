@@ -1,0 +1,548 @@
+//! Expiry by last access, the clock that cannot be trusted, and holds. No test sleeps.
+
+use std::sync::Arc;
+
+use strongroom::backend::{Backend, MemoryBackend, MemoryKeyStore};
+use strongroom::clock::ManualClock;
+use strongroom::key::{KdfParams, KeySource};
+use strongroom::{ClockState, Depth, Tenant, Vault, policy};
+
+const MINUTE: u64 = 60_000;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+/// 2026-01-01.
+const START: u64 = 1_767_225_600_000;
+
+const WEEK: &str = "[retention]\nexpire_after_last_access = \"7d\"\n";
+
+struct Store {
+    backend: Arc<MemoryBackend>,
+    keys: Arc<MemoryKeyStore>,
+    clock: Arc<ManualClock>,
+}
+
+impl Store {
+    fn new() -> Self {
+        Self {
+            backend: Arc::new(MemoryBackend::new()),
+            keys: Arc::new(MemoryKeyStore::new()),
+            clock: Arc::new(ManualClock::at(START)),
+        }
+    }
+
+    fn open(&self, policy: &str) -> Vault {
+        let backend: Arc<dyn Backend> = self.backend.clone();
+        Vault::builder()
+            .on(backend, self.keys.clone())
+            .key_source(KeySource::Passphrase(
+                "a passphrase for tests".to_owned().into(),
+            ))
+            .kdf(KdfParams::FLOOR)
+            .clock(self.clock.clone())
+            .create(true)
+            .policy(policy::load(policy, "test").unwrap())
+            .open()
+            .unwrap()
+    }
+
+    fn at(&self, since_start: u64) {
+        self.clock.set(START + since_start);
+    }
+}
+
+fn exists(tenant: &Tenant, path: &str) -> bool {
+    !tenant.view(path, None).unwrap().is_error
+}
+
+fn create(tenant: &Tenant, path: &str) {
+    let reply = tenant.create(path, "text\n").unwrap();
+    assert!(!reply.is_error, "{:?}", reply.as_text());
+}
+
+fn listing(tenant: &Tenant) -> Vec<String> {
+    let reply = tenant.view("/memories", None).unwrap();
+    reply
+        .as_text()
+        .unwrap()
+        .lines()
+        .skip(1)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn verify(vault: &Vault) {
+    let report = vault.verify(Depth::Full).unwrap();
+    assert!(report.problems.is_empty(), "{report:?}");
+}
+
+#[test]
+fn an_expired_file_does_not_exist_for_any_command() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/d/old.md");
+    store.at(5 * DAY);
+    create(&tenant, "/memories/d/new.md");
+    store.at(7 * DAY);
+    assert_eq!(
+        listing(&tenant),
+        [
+            "5B\t/memories",
+            "5B\t/memories/d/",
+            "5B\t/memories/d/new.md"
+        ]
+    );
+    for reply in [
+        tenant.view("/memories/d/old.md", None).unwrap(),
+        tenant
+            .str_replace("/memories/d/old.md", "text", "x")
+            .unwrap(),
+        tenant.insert("/memories/d/old.md", 0, "x\n").unwrap(),
+        tenant.delete("/memories/d/old.md").unwrap(),
+        tenant
+            .rename("/memories/d/old.md", "/memories/x.md")
+            .unwrap(),
+    ] {
+        assert!(reply.is_error);
+        assert!(
+            reply.as_text().unwrap().contains("does not exist"),
+            "{:?}",
+            reply.as_text()
+        );
+    }
+    verify(&vault);
+}
+
+#[test]
+fn a_destination_that_is_expired_is_free_again() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    for path in ["/memories/one.md", "/memories/two.md", "/memories/three"] {
+        create(&tenant, path);
+    }
+    store.at(6 * DAY);
+    create(&tenant, "/memories/fresh.md");
+    store.at(8 * DAY);
+    create(&tenant, "/memories/one.md");
+    assert!(
+        !tenant
+            .rename("/memories/fresh.md", "/memories/two.md")
+            .unwrap()
+            .is_error
+    );
+    create(&tenant, "/memories/three/below.md");
+    assert_eq!(vault.stats().unwrap().tenants[0].files, 3);
+    verify(&vault);
+}
+
+#[test]
+fn a_view_and_an_edit_are_accesses_and_a_listing_is_none() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    for name in ["viewed", "edited", "listed"] {
+        create(&tenant, &format!("/memories/{name}.md"));
+    }
+    store.at(5 * DAY);
+    assert!(exists(&tenant, "/memories/viewed.md"));
+    assert!(
+        !tenant
+            .insert("/memories/edited.md", 0, "x\n")
+            .unwrap()
+            .is_error
+    );
+    listing(&tenant);
+    store.at(11 * DAY);
+    assert!(!exists(&tenant, "/memories/listed.md"));
+    assert!(exists(&tenant, "/memories/viewed.md"));
+    assert!(exists(&tenant, "/memories/edited.md"));
+}
+
+#[test]
+fn an_access_is_written_once_in_the_granularity() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    let commits = || vault.stats().unwrap().commits;
+    let before = commits();
+    for minute in 0..59 {
+        store.at(minute * MINUTE);
+        assert!(exists(&tenant, "/memories/a.md"));
+    }
+    assert_eq!(
+        commits(),
+        before,
+        "within an hour of the last access nothing is written"
+    );
+    store.at(HOUR);
+    exists(&tenant, "/memories/a.md");
+    exists(&tenant, "/memories/a.md");
+    assert_eq!(commits(), before + 1);
+}
+
+#[test]
+fn a_policy_without_expiry_writes_no_access_times() {
+    let store = Store::new();
+    let vault = store.open("");
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    let before = vault.stats().unwrap().commits;
+    store.at(300 * DAY);
+    assert!(exists(&tenant, "/memories/a.md"));
+    assert_eq!(vault.stats().unwrap().commits, before);
+}
+
+#[test]
+fn the_sweep_takes_expired_files_and_the_directories_it_empties() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    for file in 0..150 {
+        create(&tenant, &format!("/memories/old/d{}/f{file}.md", file % 7));
+    }
+    create(&tenant, "/memories/mixed/old.md");
+    store.at(6 * DAY);
+    create(&tenant, "/memories/mixed/new.md");
+    store.at(8 * DAY);
+    let dry = vault.expire(None, true, |_, _| ()).unwrap();
+    assert_eq!(dry.tenants[0].1.files, 151);
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    let (name, swept) = &report.tenants[0];
+    assert_eq!(
+        (name.as_str(), swept.files, swept.bytes),
+        ("a", 151, 151 * 5)
+    );
+    assert_eq!(swept.directories, 8, "seven and the one above them");
+    assert_eq!(
+        listing(&tenant),
+        [
+            "5B\t/memories",
+            "5B\t/memories/mixed/",
+            "5B\t/memories/mixed/new.md"
+        ]
+    );
+    let again = vault.expire(None, false, |_, _| ()).unwrap();
+    assert!(again.tenants.is_empty());
+    assert!(
+        again.next_due.is_some_and(|due| due <= START + 13 * DAY),
+        "{again:?}"
+    );
+    verify(&vault);
+    assert_eq!(vault.stats().unwrap().tenants[0].files, 1);
+}
+
+#[test]
+fn rules_by_path_and_a_rename_that_counts_as_access() {
+    let store = Store::new();
+    let vault = store.open(
+        "[retention]\nexpire_after_last_access = \"90d\"\n\
+         [[retention.rules]]\npaths = [\"/memories/sessions/**\"]\nexpire_after_last_access = \"7d\"\n\
+         [[retention.rules]]\npaths = [\"/memories/keep/**\"]\nexpire_after_last_access = \"never\"\n",
+    );
+    let tenant = vault.tenant("a").unwrap();
+    for path in [
+        "/memories/sessions/a.md",
+        "/memories/sessions/s/b.md",
+        "/memories/keep/c.md",
+        "/memories/d.md",
+    ] {
+        create(&tenant, path);
+    }
+    store.at(6 * DAY);
+    assert!(
+        !tenant
+            .rename("/memories/sessions/s", "/memories/sessions/t")
+            .unwrap()
+            .is_error
+    );
+    store.at(8 * DAY);
+    assert!(!exists(&tenant, "/memories/sessions/a.md"));
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(report.tenants[0].1.paths, ["/memories/sessions/a.md"]);
+    assert!(
+        exists(&tenant, "/memories/sessions/t/b.md"),
+        "the move was an access"
+    );
+    store.at(200 * DAY);
+    assert!(exists(&tenant, "/memories/keep/c.md"));
+    assert!(!exists(&tenant, "/memories/d.md"));
+}
+
+#[test]
+fn a_rename_brings_nothing_expired_back() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/d/old.md");
+    store.at(6 * DAY);
+    create(&tenant, "/memories/d/new.md");
+    store.at(8 * DAY);
+    assert!(
+        !tenant
+            .rename("/memories/d", "/memories/e")
+            .unwrap()
+            .is_error
+    );
+    assert!(!exists(&tenant, "/memories/e/old.md"));
+    assert!(exists(&tenant, "/memories/e/new.md"));
+    verify(&vault);
+}
+
+#[test]
+fn a_looser_policy_brings_nothing_expired_back() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/old.md");
+    store.at(8 * DAY);
+    vault
+        .set_policy(&policy::load("", "none").unwrap())
+        .unwrap();
+    assert!(!exists(&tenant, "/memories/old.md"));
+    assert_eq!(vault.stats().unwrap().tenants[0].files, 0);
+}
+
+#[test]
+fn quotas_leave_expired_files_out() {
+    let store = Store::new();
+    let vault =
+        store.open("[limits]\nmax_files = 2\n[retention]\nexpire_after_last_access = \"7d\"\n");
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    create(&tenant, "/memories/b.md");
+    assert!(tenant.create("/memories/c.md", "x").unwrap().is_error);
+    store.at(8 * DAY);
+    create(&tenant, "/memories/c.md");
+    create(&tenant, "/memories/d.md");
+    assert!(tenant.create("/memories/e.md", "x").unwrap().is_error);
+}
+
+#[test]
+fn a_clock_that_went_back_deletes_nothing_and_reads_go_on() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    store.at(3 * DAY);
+    create(&tenant, "/memories/a.md");
+    store.at(2 * DAY);
+    assert!(matches!(vault.clock(), ClockState::Behind { .. }));
+    assert!(exists(&tenant, "/memories/a.md"));
+    create(&tenant, "/memories/b.md");
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert!(report.tenants.is_empty() && report.clock != ClockState::Trusted);
+    vault.confirm_clock().unwrap();
+    assert_eq!(vault.clock(), ClockState::Trusted);
+    store.at(9 * DAY);
+    assert!(
+        exists(&tenant, "/memories/a.md"),
+        "written at day 3 as the store saw it"
+    );
+    store.at(17 * DAY);
+    assert!(!exists(&tenant, "/memories/a.md"));
+}
+
+#[test]
+fn a_clock_ten_years_ahead_deletes_nothing_even_with_writes_meanwhile() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    store.at(3_650 * DAY);
+    assert!(matches!(vault.clock(), ClockState::Ahead { .. }));
+    assert!(exists(&tenant, "/memories/a.md"));
+    create(&tenant, "/memories/b.md");
+    assert!(!tenant.insert("/memories/a.md", 0, "x\n").unwrap().is_error);
+    vault.expire(None, false, |_, _| ()).unwrap();
+    store.at(2 * DAY);
+    assert_eq!(
+        vault.clock(),
+        ClockState::Trusted,
+        "the writes have not moved the trusted time"
+    );
+    assert!(exists(&tenant, "/memories/a.md") && exists(&tenant, "/memories/b.md"));
+    store.at(10 * DAY);
+    assert!(!exists(&tenant, "/memories/unviewed.md"));
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(report.clock, ClockState::Trusted);
+}
+
+#[test]
+fn a_frozen_clock_expires_nothing() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    for _ in 0..3 {
+        assert!(
+            vault
+                .expire(None, false, |_, _| ())
+                .unwrap()
+                .tenants
+                .is_empty()
+        );
+        assert!(exists(&tenant, "/memories/a.md"));
+    }
+}
+
+#[test]
+fn a_store_untouched_for_a_year_is_swept_normally() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    create(&vault.tenant("a").unwrap(), "/memories/a.md");
+    vault.close().unwrap();
+    store.at(365 * DAY);
+    let vault = store.open("");
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(report.tenants[0].1.files, 1);
+}
+
+#[test]
+fn the_operator_can_confirm_a_clock_far_ahead() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    store.at(800 * DAY);
+    assert!(exists(&tenant, "/memories/a.md"));
+    vault.confirm_clock().unwrap();
+    assert!(!exists(&tenant, "/memories/a.md"));
+    assert_eq!(
+        vault.expire(None, false, |_, _| ()).unwrap().tenants[0]
+            .1
+            .files,
+        1
+    );
+}
+
+#[test]
+fn a_hold_beats_expiry_edit_overwrite_delete_and_rename() {
+    let store = Store::new();
+    let vault = store.open(
+        "[write]\non_existing = \"overwrite\"\n[retention]\nexpire_after_last_access = \"7d\"\n",
+    );
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/case/deep/held.md");
+    create(&tenant, "/memories/case/free.md");
+    assert!(
+        !tenant
+            .add_hold("/memories/case/deep/held.md", "litigation 7", None)
+            .unwrap()
+            .is_error
+    );
+    for reply in [
+        tenant
+            .insert("/memories/case/deep/held.md", 0, "x\n")
+            .unwrap(),
+        tenant
+            .str_replace("/memories/case/deep/held.md", "text", "x")
+            .unwrap(),
+        tenant.create("/memories/case/deep/held.md", "x").unwrap(),
+        tenant
+            .put_bytes("/memories/case/deep/held.md", b"x")
+            .unwrap(),
+        tenant.delete("/memories/case/deep/held.md").unwrap(),
+        tenant.delete("/memories/case/deep").unwrap(),
+        tenant.delete("/memories/case").unwrap(),
+        tenant
+            .rename("/memories/case/deep/held.md", "/memories/x.md")
+            .unwrap(),
+        tenant.rename("/memories/case", "/memories/y").unwrap(),
+    ] {
+        assert!(reply.is_error);
+        let text = reply.as_text().unwrap();
+        assert!(
+            text.contains("/memories/case/deep/held.md") && text.contains("hold"),
+            "{text}"
+        );
+    }
+    store.at(60 * DAY);
+    vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(
+        listing(&tenant),
+        [
+            "5B\t/memories",
+            "5B\t/memories/case/",
+            "5B\t/memories/case/deep/"
+        ],
+        "the free file expired, the held one did not"
+    );
+    assert!(exists(&tenant, "/memories/case/deep/held.md"));
+    let holds = tenant.holds().unwrap();
+    assert_eq!((holds.len(), holds[0].reason.as_str()), (1, "litigation 7"));
+    assert!(
+        !tenant
+            .remove_hold("/memories/case/deep/held.md")
+            .unwrap()
+            .is_error
+    );
+    assert!(
+        tenant
+            .remove_hold("/memories/case/deep/held.md")
+            .unwrap()
+            .is_error
+    );
+    assert!(!tenant.delete("/memories/case").unwrap().is_error);
+    verify(&vault);
+}
+
+#[test]
+fn a_hold_on_a_directory_keeps_all_below_until_it_ends() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/d/a.md");
+    assert!(
+        tenant
+            .add_hold("/memories/nothing", "typo", None)
+            .unwrap()
+            .is_error
+    );
+    let until = Some(START + 30 * DAY);
+    assert!(
+        !tenant
+            .add_hold("/memories/d", "audit", until)
+            .unwrap()
+            .is_error
+    );
+    store.at(20 * DAY);
+    assert!(exists(&tenant, "/memories/d/a.md"));
+    assert!(tenant.delete("/memories/d/a.md").unwrap().is_error);
+    create(&tenant, "/memories/d/new.md");
+    drop(tenant);
+    vault.close().unwrap();
+    let vault = store.open("");
+    let tenant = vault.tenant("a").unwrap();
+    assert_eq!(tenant.holds().unwrap().len(), 1, "holds are stored");
+    store.at(40 * DAY);
+    assert!(tenant.holds().unwrap().is_empty());
+    assert!(
+        !tenant
+            .view("/memories", None)
+            .unwrap()
+            .as_text()
+            .unwrap()
+            .contains("a.md")
+    );
+    verify(&vault);
+}
+
+#[test]
+fn one_tenants_sweep_leaves_the_others_alone() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let (one, two) = (vault.tenant("one").unwrap(), vault.tenant("two").unwrap());
+    create(&one, "/memories/a.md");
+    create(&two, "/memories/a.md");
+    store.at(8 * DAY);
+    let report = vault.expire(Some("one"), false, |_, _| ()).unwrap();
+    assert_eq!(report.tenants.len(), 1);
+    let stats = vault.stats().unwrap();
+    let files: Vec<_> = stats
+        .tenants
+        .iter()
+        .map(|t| (t.name.as_str(), t.files))
+        .collect();
+    assert_eq!(files, [("one", 0), ("two", 1)]);
+}
