@@ -10,11 +10,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use super::{Backend, BackendError, BackendStats, Batch, Pair, set_private_mode};
 
 /// The engine's page cache in bytes. It bounds no resident memory; that is measured.
 const CACHE_BYTES: u64 = 32 * 1_024 * 1_024;
+
+/// How long an open waits for another handle of this process to let go of the files: sled's
+/// threads can hold them, and their lock, a moment longer than its owner. (Another process
+/// is kept out by the store's own lock.)
+const BUSY_WAIT: Duration = Duration::from_millis(500);
+
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// A sled database in one generation directory.
 pub struct SledBackend {
@@ -40,9 +48,17 @@ impl SledBackend {
             .path(directory)
             .cache_capacity(CACHE_BYTES)
             .flush_every_ms(None);
-        let db = catch_unwind(AssertUnwindSafe(|| config.open()))
-            .map_err(|_panic| BackendError::Corrupt)?
-            .map_err(|error| from_sled(&error))?;
+        let start = Instant::now();
+        let db = loop {
+            let opened = catch_unwind(AssertUnwindSafe(|| config.open()))
+                .map_err(|_panic| BackendError::Corrupt)?;
+            match opened {
+                Err(error) if is_busy(&error) && start.elapsed() < BUSY_WAIT => {
+                    std::thread::sleep(BUSY_PAUSE);
+                }
+                opened => break opened.map_err(|error| from_sled(&error))?,
+            }
+        };
         let file = File::options()
             .read(true)
             .write(true)
@@ -205,6 +221,11 @@ impl Drop for SledBackend {
     }
 }
 
+/// sled reports a lock that it could not take as an error of no special kind.
+fn is_busy(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if error.kind() == std::io::ErrorKind::Other)
+}
+
 fn from_sled(error: &sled::Error) -> BackendError {
     match error {
         sled::Error::Io(error) => BackendError::from_io(error),
@@ -219,4 +240,24 @@ fn make_private_and_durable(directory: &Path) -> std::io::Result<()> {
         set_private_mode(&path)?;
     }
     File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_just_being_closed_opens_again() {
+        let home = tempfile::tempdir().unwrap();
+        let first = SledBackend::open(home.path()).unwrap();
+        let batch = Batch {
+            puts: vec![(vec![1], vec![2])],
+            ..Batch::default()
+        };
+        first.apply(batch).unwrap();
+        let closing = std::thread::spawn(move || first.close().unwrap());
+        let second = SledBackend::open(home.path()).unwrap();
+        closing.join().unwrap();
+        assert_eq!(second.get(&[1]).unwrap(), Some(vec![2]));
+    }
 }
