@@ -251,3 +251,23 @@ fn make_private_and_durable(directory: &Path) -> std::io::Result<()> {
     }
     File::open(directory)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_just_being_closed_opens_again() {
+        let home = tempfile::tempdir().unwrap();
+        let first = SledBackend::open(home.path()).unwrap();
+        let batch = Batch {
+            puts: vec![(vec![1], vec![2])],
+            ..Batch::default()
+        };
+        first.apply(batch).unwrap();
+        let closing = std::thread::spawn(move || first.close().unwrap());
+        let second = SledBackend::open(home.path()).unwrap();
+        closing.join().unwrap();
+        assert_eq!(second.get(&[1]).unwrap(), Some(vec![2]));
+    }
+}
