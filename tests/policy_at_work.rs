@@ -71,7 +71,7 @@ fn a_denied_directory_vanishes_from_listings_and_keeps_its_files() {
         }
         let open = policy("");
         vault
-            .set_policy(policy(
+            .set_policy(&policy(
                 "[paths]\ndenied = [\"/memories/no/**\", \"/memories/mix/secret\"]",
             ))
             .unwrap();
@@ -89,7 +89,7 @@ fn a_denied_directory_vanishes_from_listings_and_keeps_its_files() {
             "Error: /memories/mix was not written: /memories/mix/secret cannot be used and would be \
              moved or deleted with it. Move or delete the other entries one by one"
         );
-        vault.set_policy(open).unwrap();
+        vault.set_policy(&open).unwrap();
         assert_eq!(
             listing(&tenant),
             "8B\t/memories\n2B\t/memories/a.md\n4B\t/memories/mix/\n2B\t/memories/mix/c.md\n\
@@ -104,7 +104,7 @@ fn what_became_read_only_is_read() {
         let tenant = vault.tenant("one").unwrap();
         tenant.create("/memories/ro/a.md", "x\n").unwrap();
         vault
-            .set_policy(policy("[paths]\nread_only = [\"/memories/ro/**\"]"))
+            .set_policy(&policy("[paths]\nread_only = [\"/memories/ro/**\"]"))
             .unwrap();
         let reply = tenant.view("/memories/ro/a.md", None).unwrap();
         assert!(reply.as_text().unwrap().ends_with("     1\tx"), "{reply:?}");
@@ -125,7 +125,7 @@ fn a_memory_over_a_lowered_quota_can_still_be_edited_and_emptied() {
             tenant.create(path, &text).unwrap();
         }
         let limits = "[limits]\nmax_files = 2\nmax_file_bytes = \"1KiB\"\nmax_image_bytes = \"1KiB\"\nmax_total_bytes = \"1KiB\"";
-        vault.set_policy(policy(limits)).unwrap();
+        vault.set_policy(&policy(limits)).unwrap();
         assert_eq!(
             refusal(&tenant.create("/memories/d", "").unwrap()),
             "Error: /memories/d was not written: there would be too many files, 4 of 2. \
@@ -156,7 +156,7 @@ fn on_existing_is_as_the_policy_of_the_moment_says() {
         tenant.create("/memories/a.md", "old\n").unwrap();
         assert!(tenant.create("/memories/a.md", "new\n").unwrap().is_error);
         vault
-            .set_policy(policy("[write]\non_existing = \"overwrite\""))
+            .set_policy(&policy("[write]\non_existing = \"overwrite\""))
             .unwrap();
         assert!(!tenant.create("/memories/a.md", "new\n").unwrap().is_error);
         assert_eq!(listing(&tenant), "4B\t/memories\n4B\t/memories/a.md");
@@ -173,7 +173,7 @@ fn the_store_has_a_limit_over_all_tenants() {
     let refused = (0..20).find_map(|number| {
         let tenant = opened.vault.tenant(&format!("tenant/{number}")).unwrap();
         let reply = tenant.create("/memories/a.md", &text).unwrap();
-        reply.is_error.then(|| (tenant, reply))
+        reply.is_error.then_some((tenant, reply))
     });
     // 192,000 bytes a tenant: the limit comes before the sixth.
     let (tenant, reply) = refused.unwrap();
