@@ -1,4 +1,9 @@
 //! The audit log: one linked entry for each operation, in the same batch as the change.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
 
 use std::sync::Arc;
 
