@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
+
 const KEY_HEADING: &str =
     "The key: one of these, or a variable, or a passphrase asked for on the terminal";
 const NEW_KEY_HEADING: &str =
@@ -59,6 +61,25 @@ Example:
 Example:
   strongroom verify --store ./memory --key-file ./memory.key --quick")]
     Verify(VerifyArgs),
+    /// Show, check and export the audit log: who did what, when, and how it ended.
+    ///
+    /// It is kept if the policy says so ([audit] enabled).
+    #[command(after_help = "\
+Example:
+  strongroom audit show --store ./memory --key-file ./memory.key --since 24h")]
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
+    /// Print a line to keep elsewhere: with it `verify` sees that the store was put back.
+    ///
+    /// Writes an entry with a random id into the store's own audit chain. If the whole
+    /// directory is ever replaced by an older copy, `verify --checkpoint` says so. Without
+    /// such a line that cannot be seen from inside.
+    #[command(after_help = "\
+Example:
+  strongroom checkpoint --store ./memory --key-file ./memory.key >> /elsewhere/checkpoints")]
+    Checkpoint(CheckpointArgs),
     /// Remove from a text what a policy does not let into a store. Needs no store and no key.
     ///
     /// The text comes from FILE or stdin and goes to stdout with every found value replaced by
@@ -232,6 +253,8 @@ pub struct ExecArgs {
     /// Whose memory: 1 to 128 of A-Z a-z 0-9 . _ @ : - with / between parts.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub tenant: String,
+    #[command(flatten)]
+    pub actor: ActorArgs,
     /// Create the store if there is none, and its key file if there is neither. A store whose
     /// key file is missing is an error (exit code 7), never a reason for a new key.
     #[arg(long, conflicts_with = "read_only")]
@@ -248,6 +271,10 @@ pub struct VerifyArgs {
     /// Check the tree, not the contents of files.
     #[arg(long)]
     pub quick: bool,
+    /// Require this checkpoint's entry: a line that `strongroom checkpoint` printed. Without
+    /// it the store was put back to a time before, or is another one.
+    #[arg(long, value_name = "LINE")]
+    pub checkpoint: Option<String>,
     /// Write nothing: neither repair the keyring nor finish removals.
     #[arg(long)]
     pub read_only: bool,

@@ -19,7 +19,10 @@ pub fn run(args: &ExecArgs) -> Result<(), Stop> {
     } else {
         open::vault(&args.store, args.read_only)?
     };
-    let tenant = vault.tenant(&args.tenant)?;
+    let mut tenant = vault.tenant(&args.tenant)?;
+    if let Some(actor) = &args.actor.actor {
+        tenant = tenant.as_actor(actor, args.actor.session.as_deref());
+    }
     let held = Held::new(vault).map_err(|error| {
         Failure::new(
             Exit::Other,

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 mod args;
+mod audit;
 mod examples;
 mod exec;
 mod failure;
@@ -51,6 +52,8 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         Command::Init(args) => init::run(args),
         Command::Exec(args) => exec::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Audit { command } => audit::run(command),
+        Command::Checkpoint(args) => audit::checkpoint(args),
         Command::Redact(args) => redact::run(args),
         Command::Rescan(args) => rescan::run(args),
         Command::Stats(args) => stats::run(args),

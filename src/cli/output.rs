@@ -40,7 +40,8 @@ pub fn say(text: &str) {
     let _said = writeln!(io::stderr().lock(), "strongroom: {text}");
 }
 
-fn not_printed(error: &io::Error) -> Stop {
+/// Why an answer could not be printed.
+pub fn not_printed(error: &io::Error) -> Stop {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Stop::PipeClosed,
         io::ErrorKind::StorageFull => Failure::new(
