@@ -67,7 +67,8 @@ impl std::fmt::Display for Checkpoint {
 
 impl Vault {
     /// Reads the whole audit log, checks every link, and hands each entry to `each` with the
-    /// name of its tenant (`None` for the store's own chain). A damaged chain is reported,
+    /// name of its tenant (`None` for the store's own chain, which comes first; tenants follow
+    /// by name). A damaged chain is reported,
     /// and the others are read.
     ///
     /// # Errors
@@ -78,15 +79,26 @@ impl Vault {
         mut each: impl FnMut(Option<&str>, &AuditRecord),
     ) -> Result<AuditReport, Error> {
         let mut report = AuditReport::default();
-        let tags = match tenant {
-            Some(name) => vec![self.tenant(name)?.tag()],
-            None => {
-                self.read_chain(None, &mut report, &mut each)?;
-                self.shared.store.tenant_tags()
-            }
-        };
-        for tag in tags {
-            self.read_chain(Some(tag), &mut report, &mut each)?;
+        if let Some(name) = tenant {
+            // Held until the end: a tenant that does not exist has no key file to open it by.
+            let tenant = self.tenant(name)?;
+            let chain = Some((name.to_owned(), tenant.tag()));
+            self.read_chain(chain, &mut report, &mut each)?;
+            return Ok(report);
+        }
+        self.read_chain(None, &mut report, &mut each)?;
+        let store = &self.shared.store;
+        let mut chains: Vec<_> = store
+            .tenant_tags()
+            .into_iter()
+            .map(|tag| match store.tenant_by_tag(tag) {
+                Ok(tenant) => (tenant.name().as_str().to_owned(), tag),
+                Err(_) => (tag.to_string(), tag),
+            })
+            .collect();
+        chains.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for chain in chains {
+            self.read_chain(Some(chain), &mut report, &mut each)?;
         }
         Ok(report)
     }
@@ -106,17 +118,13 @@ impl Vault {
 
     fn read_chain(
         &self,
-        tag: Option<FileTag>,
+        chain: Option<(String, FileTag)>,
         report: &mut AuditReport,
         each: &mut impl FnMut(Option<&str>, &AuditRecord),
     ) -> Result<(), Error> {
-        let store = &self.shared.store;
-        let name = tag.map(|tag| match store.tenant_by_tag(tag) {
-            Ok(tenant) => tenant.name().as_str().to_owned(),
-            Err(_) => tag.to_string(),
-        });
+        let (name, tag) = chain.unzip();
         report.chains += 1;
-        let read = store.audit_chain(tag, |record| {
+        let read = self.shared.store.audit_chain(tag, |record| {
             report.entries += 1;
             each(name.as_deref(), &record);
         });
