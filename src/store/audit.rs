@@ -251,7 +251,14 @@ impl Core {
                         .detail(format!("no such tenant: {}", tenant.tag))
                     })
                     .collect();
-                self.commit_noted(drafts).map(drop)
+                let noted = self.commit_noted(drafts);
+                noted.and_then(|seq| {
+                    if is_urgent {
+                        self.wait_durable(seq)
+                    } else {
+                        Ok(())
+                    }
+                })
             };
             if let Err(error) = written {
                 self.audit
