@@ -30,12 +30,10 @@ const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 const LINES_MAX: usize = 450;
 
 /// Files that are still to be split, and what they may not grow past until then.
-const OVERLONG: [(&str, usize); 5] = [
-    ("redact/scan.rs", 700),
-    ("redact/validate.rs", 750),
-    ("store/change.rs", 750),
-    ("store/core.rs", 550),
-    ("store/reader.rs", 550),
+const OVERLONG: [(&str, usize); 3] = [
+    ("store/change/mod.rs", 500),
+    ("store/core.rs", 500),
+    ("store/reader.rs", 470),
 ];
 
 #[test]
