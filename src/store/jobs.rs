@@ -191,13 +191,13 @@ impl Core {
         Ok(())
     }
 
-    /// A deleted directory must still be what it was when it was deleted.
-    fn check_trash(
+    /// Whether a deleted directory is still what it was when it was deleted.
+    pub(super) fn is_trash_whole(
         &self,
         crypto: &TenantCrypto,
         directory: NodeId,
         expected: (u64, SetHash),
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let (mut entries, mut set_hash) = (0, SetHash::default());
         let prefix = RecordKey::dirents_of(crypto.id, directory);
         scan_all(&*self.backend, &prefix, |key, value| {
@@ -205,11 +205,7 @@ impl Core {
             set_hash.add(&seal::record_mac(&crypto.inventory, key, value));
             Ok(())
         })?;
-        if (entries, set_hash) == expected {
-            return Ok(());
-        }
-        self.note_damage();
-        Err(StoreError::Damaged("a deleted directory"))
+        Ok((entries, set_hash) == expected)
     }
 
     /// Fills a batch with deletes of a directory's entries. Returns what remains of the job.
@@ -224,7 +220,10 @@ impl Core {
         };
         let directory = last.id;
         if let Some(expected) = last.unchecked.take() {
-            self.check_trash(crypto, directory, expected)?;
+            if !self.is_trash_whole(crypto, directory, expected)? {
+                self.note_damage();
+                return Err(StoreError::Damaged("a deleted directory"));
+            }
         }
         let prefix = RecordKey::dirents_of(crypto.id, directory);
         let page = self.backend.scan(&prefix, None, ENTRIES_PER_BATCH)?;

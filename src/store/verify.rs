@@ -195,6 +195,7 @@ fn verify_tenant(
     }
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
+        check_trash(core, tenant, &live, report);
         reach_trash(core, tenant, &live, &mut reached);
         find_strays(core, tenant, id, &reached, report);
     }
@@ -265,6 +266,23 @@ impl TreeWalk<'_> {
             );
         }
         is_whole
+    }
+}
+
+/// Deleted directories must be what they were, until they are gone.
+fn check_trash(core: &Core, tenant: &Tenant, live: &Live, report: &mut VerifyReport) {
+    let jobs = stored_jobs(core)
+        .into_iter()
+        .filter(|job| job.tag == tenant.tag);
+    for directory in jobs.flat_map(|job| job.directories) {
+        let Some(expected) = directory.unchecked else {
+            continue;
+        };
+        match core.is_trash_whole(&live.crypto, directory.id, expected) {
+            Ok(true) => {}
+            Ok(false) => report.push(Some(tenant), None, "a deleted directory has been altered"),
+            Err(error) => report.problem(Some(tenant), None, &error),
+        }
     }
 }
 
