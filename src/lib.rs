@@ -20,7 +20,7 @@ pub use handler::{
     Answer, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault, VaultBuilder,
 };
 pub use store::{
-    ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, TenantStats, VerifyReport,
+    ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, Swept, TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

@@ -4,7 +4,7 @@ use crate::clock::UnixMillis;
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
 use crate::record::{HOLD_REASON_BYTES_MAX, Hold};
-use crate::store::{Abort, ClockState, StoreError, Swept};
+use crate::store::{Abort, ClockState, StoreError, Swept, earlier};
 
 use super::{Line, Stop, Tenant, Vault, refuse, texts};
 
@@ -19,7 +19,7 @@ pub struct ExpireReport {
     pub clock: ClockState,
     /// What went, by tenant name; tenants of which nothing went are left out.
     pub tenants: Vec<(String, Swept)>,
-    /// Nothing that is left anywhere expires before this moment.
+    /// When the next file expires, of those that are left; `None` is never.
     pub next_due: Option<UnixMillis>,
     /// Tenants (by name, or by file tag where the name cannot be read) that could not be
     /// swept, and why.
@@ -79,17 +79,19 @@ impl Vault {
                 .map_err(|error| (tag.to_string(), error));
             let swept = swept.and_then(|tenant| {
                 let name = tenant.name().as_str().to_owned();
-                match store.sweep(&tenant, &MemoryPath::root(), dry_run) {
+                let swept = store.sweep(&tenant, &MemoryPath::root(), dry_run);
+                let swept = swept.and_then(|mut swept| {
+                    swept.next_due = store.next_expiry(&tenant)?;
+                    Ok(swept)
+                });
+                match swept {
                     Ok(swept) => Ok((name, swept)),
                     Err(error) => Err((name, error)),
                 }
             });
             match swept {
                 Ok((name, swept)) => {
-                    report.next_due = match (report.next_due, swept.next_due) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
-                    };
+                    report.next_due = earlier(report.next_due, swept.next_due);
                     if swept.files > 0 || swept.directories > 0 {
                         report.tenants.push((name, swept));
                     }
@@ -116,6 +118,13 @@ impl Vault {
     #[must_use]
     pub fn clock(&self) -> ClockState {
         self.shared.store.clock_state()
+    }
+
+    /// The time that counts for the store, in milliseconds since 1970: the wall clock's while
+    /// it is believed, else the trusted time, which stands still.
+    #[must_use]
+    pub fn now(&self) -> UnixMillis {
+        self.shared.store.now()
     }
 
     /// Believes the wall clock from here on, wherever it stands: after the machine's clock
@@ -160,7 +169,8 @@ impl Tenant {
                 if walk.target().is_none() && !path.is_root() {
                     return Err(refuse(texts::missing(&path)));
                 }
-                if change.reader().holds().len() >= HOLDS_MAX {
+                let others = change.reader().holds().iter();
+                if others.filter(|(held, _)| held != path.as_str()).count() >= HOLDS_MAX {
                     return Err(refuse(format!("Error: there are {HOLDS_MAX} holds already. Remove some, or hold a directory")));
                 }
                 let created = line.store().now();

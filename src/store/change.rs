@@ -45,6 +45,15 @@ struct Planned {
     stored: Directory,
     parent: Option<Own>,
     entries: BTreeMap<NameTag, Edit>,
+    /// New lower bounds, where all below was looked at.
+    bounds: Option<Bounds>,
+}
+
+/// The earliest last access and the earliest creation of all files below a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) oldest: UnixMillis,
+    pub(super) born: UnixMillis,
 }
 
 /// The directory's own entry in its parent.
@@ -170,9 +179,19 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Puts a hold on a path, in place of the one that may be on it.
+    /// Puts a hold on a path, in place of the one that may be on it. Holds that have ended
+    /// leave the list, which every command reads.
     pub(crate) fn put_hold(&mut self, path: &MemoryPath, hold: Hold) -> Result<(), StoreError> {
         self.enter_top(self.reader.hold_list());
+        for entry in self.reader.all_children(&self.reader.hold_list())? {
+            if let DirentBody::Hold(hold) = &entry.body
+                && hold.until.is_some_and(|until| until <= self.now)
+            {
+                let tag = self.crypto.name_tag(NodeId::HOLDS, &entry.name);
+                let old = self.entry(NodeId::HOLDS, &entry.name)?;
+                self.set_entry(NodeId::HOLDS, tag, old, None)?;
+            }
+        }
         let name = path.as_str();
         let old = self.entry(NodeId::HOLDS, name)?;
         let entry = Dirent {
@@ -199,6 +218,22 @@ impl<'a> Change<'a> {
     pub(super) fn purge(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
         let (directory, name) = self.enter_parent(path)?;
         self.entry(directory, name).map(drop)
+    }
+
+    /// Raises the lower bounds of a directory: accesses and removals leave them too low, and
+    /// what looks as if it held something expired is walked again and again.
+    pub(super) fn tighten(
+        &mut self,
+        directory: &MemoryPath,
+        bounds: Bounds,
+    ) -> Result<(), StoreError> {
+        self.enter_top(self.reader.root());
+        let mut at = NodeId::ROOT;
+        for (depth, component) in directory.components().enumerate() {
+            at = self.enter(at, component, depth + 1)?;
+        }
+        self.planned(at)?.bounds = Some(bounds);
+        Ok(())
     }
 
     /// How many operations the batch will about have.
@@ -289,6 +324,7 @@ impl<'a> Change<'a> {
                 stored,
                 parent: None,
                 entries: BTreeMap::new(),
+                bounds: None,
             });
     }
 
@@ -330,6 +366,7 @@ impl<'a> Change<'a> {
                     mac,
                 }),
                 entries: BTreeMap::new(),
+                bounds: None,
             });
         Ok(directory.id)
     }
@@ -521,7 +558,7 @@ impl<'a> Change<'a> {
             let Some(planned) = self.directories.remove(&id) else {
                 continue;
             };
-            if planned.entries.is_empty() {
+            if planned.entries.is_empty() && planned.bounds.is_none() {
                 continue;
             }
             let mut summary = planned.stored.summary;
@@ -556,6 +593,10 @@ impl<'a> Change<'a> {
                     .below
                     .replace(old_share, share)
                     .ok_or(StoreError::Damaged("a directory's summary"))?;
+            }
+            if let Some(Bounds { oldest, born }) = planned.bounds {
+                summary.below.oldest = oldest;
+                summary.below.born = born;
             }
             if summary.entries == 0 {
                 // The bounds in it never shrink by themselves.

@@ -20,17 +20,20 @@ impl Expiry {
             .is_some_and(|due| due <= self.now)
     }
 
-    /// From when on the file does not exist; `None` is never, also while it is held.
+    /// From when on the file does not exist; `None` is never. A hold that ends puts it off,
+    /// one without an end makes it never.
     pub(super) fn due_at(
         &self,
         path: &str,
         file: &FileMeta,
         moved_at: UnixMillis,
     ) -> Option<UnixMillis> {
-        let due = self
-            .schedule
-            .due_at(path, file, file.accessed.max(moved_at))?;
-        self.hold_on(path).is_none().then_some(due)
+        let accessed = file.accessed.max(moved_at);
+        let due = self.schedule.due_at(path, file, accessed)?;
+        self.holds
+            .iter()
+            .filter(|(held, _)| lies_in(path, held))
+            .try_fold(due, |due, (_, hold)| Some(due.max(hold.until?)))
     }
 
     /// The hold that keeps `path`: on it, or on a directory above it.

@@ -274,20 +274,60 @@ impl Reader<'_> {
         })
     }
 
-    /// Counts the expired files below a directory.
+    /// Counts the expired files below a directory, and the directories that would be empty
+    /// without them. Says whether this is one of those.
     pub(super) fn count_expired(
         &self,
         directory: &Directory,
         swept: &mut Swept,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         if !self.may_hold_expired(directory) {
-            return Ok(());
+            return Ok(false);
         }
+        let mut goes = false;
+        let mut stays = false;
         for entry in self.all_children(directory)? {
             if self.is_expired(directory, &entry) {
                 swept.file(directory.path_of(&entry.name), entry.share().bytes);
+                goes = true;
+                continue;
+            }
+            match directory.child(&entry) {
+                Some(below) if self.count_expired(&below, swept)? => {
+                    swept.directories += 1;
+                    goes = true;
+                }
+                _ => stays = true,
+            }
+        }
+        Ok(goes && !stays)
+    }
+
+    /// Lowers `soonest` to the moment at which the next file below a directory expires. What
+    /// is expired already does not count.
+    pub(super) fn next_expiry(
+        &self,
+        directory: &Directory,
+        soonest: &mut Option<UnixMillis>,
+    ) -> Result<(), StoreError> {
+        let Some(expiry) = &self.expiry else {
+            return Ok(());
+        };
+        let bound = expiry
+            .schedule
+            .next_due(&directory.path, &directory.summary.below);
+        if !bound.is_some_and(|bound| soonest.is_none_or(|soonest| bound < soonest)) {
+            return Ok(());
+        }
+        for entry in self.all_children(directory)? {
+            if let DirentBody::File(meta) = &entry.body {
+                let path = directory.path_of(&entry.name);
+                let due = expiry.due_at(&path, meta, directory.moved_at);
+                if let Some(due) = due.filter(|due| *due > expiry.now) {
+                    *soonest = Some(soonest.map_or(due, |soonest| soonest.min(due)));
+                }
             } else if let Some(below) = directory.child(&entry) {
-                self.count_expired(&below, swept)?;
+                self.next_expiry(&below, soonest)?;
             }
         }
         Ok(())
