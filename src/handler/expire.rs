@@ -24,6 +24,9 @@ pub struct ExpireReport {
     /// Tenants (by name, or by file tag where the name cannot be read) that could not be
     /// swept, and why.
     pub failed: Vec<(String, String)>,
+    /// Names of tenants that were not swept because damage in another one stops all writes
+    /// of this handle. A handle that is opened anew reaches them.
+    pub not_reached: Vec<String>,
 }
 
 /// A hold on a path.
@@ -61,6 +64,7 @@ impl Vault {
             tenants: Vec::new(),
             next_due: None,
             failed: Vec::new(),
+            not_reached: Vec::new(),
         };
         if report.clock != ClockState::Trusted {
             return Ok(report);
@@ -99,12 +103,7 @@ impl Vault {
                 Err((name, error)) if error.is_damage() => {
                     report.failed.push((name, error.to_string()));
                 }
-                // Damage in one tenant stops all writes of this handle: the rest is not swept.
-                Err((name, StoreError::WritesStopped)) => {
-                    report
-                        .failed
-                        .push((name, StoreError::WritesStopped.to_string()));
-                }
+                Err((name, StoreError::WritesStopped)) => report.not_reached.push(name),
                 Err((_, error)) => return Err(error.into()),
             }
             progress(done as u64 + 1, all);
