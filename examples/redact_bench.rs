@@ -25,6 +25,22 @@ fn main() {
     if args.iter().any(|a| a == "--stdin") {
         return lines();
     }
+    if args.iter().any(|a| a == "--memory") {
+        let engine = Engine::builder().packs(PACKS).build().unwrap();
+        println!("built: {} KiB", peak_kib());
+        engine.compile_all().unwrap();
+        println!("compiled: {} KiB", peak_kib());
+        let mut rng = Rng(1);
+        for _ in 0..500 {
+            let mut text = negatives::note(&mut rng, 9 << 10);
+            for s in plant::placed(&mut rng, 8) {
+                text.push_str(&s.text);
+            }
+            drop(engine.redact(&text, None));
+        }
+        println!("500 notes of 10 KB redacted: {} KiB", peak_kib());
+        return;
+    }
     let seed = args.iter().find_map(|a| a.parse().ok()).unwrap_or(1u64);
     let misses = args.iter().any(|a| a == "--misses");
     let started = Instant::now();
@@ -117,7 +133,16 @@ fn main() {
     speed(&engine, "secrets", &mut rng);
     speed(&all, "all packs", &mut rng);
     small(&engine, &mut rng);
-    println!("rules with a finding: {}", hit_rules.len());
+    let idle: Vec<&str> = all
+        .rule_ids()
+        .filter(|id| !hit_rules.contains(*id))
+        .collect();
+    println!(
+        "rules with no hit: {} of {}: {}",
+        idle.len(),
+        all.rules_len(),
+        idle.join(" ")
+    );
     println!("peak memory {} KiB", peak_kib());
 }
 
@@ -184,7 +209,8 @@ fn recall(
                 }
                 left.is_none()
             }
-            Err(_) => true,
+            // A refused text is no success.
+            Err(_) => false,
         };
         let entry = by
             .entry(if name == "pii checked" || name == "pii plain" {
@@ -263,6 +289,10 @@ fn speed(engine: &Engine, name: &str, rng: &mut Rng) {
             dense.push_str(&s.text);
         }
     }
+    let t = Instant::now();
+    let hits = engine.keyword_hits(&clean);
+    let rate = clean.len() as f64 / 1e6 / t.elapsed().as_secs_f64();
+    println!("{name}, bare keyword pass: {rate:.0} MB/s, {hits} hits");
     for (kind, text) in [("clean", &clean), ("mixed", &mixed), ("dense", &dense)] {
         let t = Instant::now();
         let out = engine.redact(text, None);
@@ -279,14 +309,18 @@ fn small(engine: &Engine, rng: &mut Rng) {
             for s in plant::placed(rng, 3) {
                 text.push_str(&s.text);
             }
-            let t = Instant::now();
-            let _ = engine.redact(&text, None);
-            ms(t.elapsed())
+            // The best of five: what else runs on the machine is not to be measured.
+            let run = || {
+                let t = std::time::Instant::now();
+                drop(engine.redact(&text, None));
+                ms(t.elapsed())
+            };
+            (0..5).map(|_| run()).fold(f64::MAX, f64::min)
         })
         .collect();
     times.sort_by(f64::total_cmp);
     println!(
-        "10 KB write: p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
+        "10 KB write, best of 5: p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
         times[times.len() / 2],
         times[times.len() * 99 / 100],
         times[times.len() - 1]

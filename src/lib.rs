@@ -1,5 +1,6 @@
 //! strongroom: a hardened, encrypted handler for Claude's memory tool `memory_20250818`.
 
+pub mod audit;
 pub mod backend;
 pub mod clock;
 pub mod edit;
@@ -17,10 +18,12 @@ pub mod wire;
 
 pub use error::{Code, Error};
 pub use handler::{
-    Answer, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault, VaultBuilder,
+    Answer, AuditReport, Checkpoint, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault,
+    VaultBuilder,
 };
 pub use store::{
-    ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, Swept, TenantStats, VerifyReport,
+    AuditRecord, ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, Swept, TenantStats,
+    VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

@@ -19,6 +19,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use strongroom::{Code, Error, StoreError, Vault};
 
@@ -316,6 +317,44 @@ fn a_read_only_disk_is_named() {
     assert_filled(home.path(), 20, "after the read-only disk");
 }
 
+/// A child has copies of all open files, and with them their locks, from `fork` to `exec`.
+/// A store that was closed meanwhile must open again all the same. (sled also lets go of
+/// its own lock only when the last of its threads ends, which may be after `close`.)
+#[test]
+fn a_closed_store_opens_again_at_once_in_a_process_that_starts_others() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    let _ran = Command::new("true").status();
+                }
+            });
+        }
+        let mut failures = Vec::new();
+        for number in 0..150 {
+            match open(home.path(), false) {
+                Ok(vault) => {
+                    let tenant = vault.tenant("one").unwrap();
+                    let path = format!("/memories/again/{number}.md");
+                    assert!(!tenant.create(&path, "again\n").unwrap().is_error);
+                    vault.close().unwrap();
+                }
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(
+            failures.is_empty(),
+            "{} failures, {}",
+            failures.len(),
+            failures[0]
+        );
+    });
+}
+
 #[test]
 fn another_user_is_refused() {
     if !rustix::process::geteuid().is_root() {
@@ -327,15 +366,21 @@ fn another_user_is_refused() {
     filled(home.path());
     let binary = home.path().join("binary");
     fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
-    let (_, said) = child("write", home.path(), |_| {
-        let mut command = Command::new(&binary);
-        command.args(ENTRY).uid(65_534).gid(65_534);
-        command
-    });
-    let errors = errors(&said);
-    assert_eq!(errors.len(), 1, "{said}");
-    let is_clear = errors[0].contains("permission denied");
-    assert!(is_clear, "it says: {}", errors[0]);
+    for has_key in [false, true] {
+        if has_key {
+            std::os::unix::fs::chown(home.path().join("key"), Some(65_534), Some(65_534)).unwrap();
+        }
+        let (_, said) = child("write", home.path(), |_| {
+            let mut command = Command::new(&binary);
+            command.args(ENTRY).uid(65_534).gid(65_534);
+            command
+        });
+        let errors = errors(&said);
+        assert_eq!(errors.len(), 1, "{said}");
+        let is_clear = errors[0].to_lowercase().contains("permission denied");
+        assert!(is_clear, "has key: {has_key}: {}", errors[0]);
+    }
+    std::os::unix::fs::chown(home.path().join("key"), Some(0), Some(0)).unwrap();
     assert_filled(home.path(), 20, "after another user");
 }
 
@@ -361,7 +406,7 @@ fn limited(home: &Path, limit: &str, is_right: impl Fn(&str) -> bool) -> (bool, 
 fn too_few_open_files_is_no_damage() {
     let mut refused = 0;
     for crashed in [false, true] {
-        for files in (4..=36).step_by(2) {
+        for files in 6..=17 {
             let home = tempfile::tempdir().unwrap();
             filled(home.path());
             if crashed {
@@ -377,7 +422,7 @@ fn too_few_open_files_is_no_damage() {
             refused += u64::from(was_refused);
         }
     }
-    println!("{refused} of 34 runs were short of open files");
+    println!("{refused} of 24 runs were short of open files");
     assert!(refused > 2);
 }
 

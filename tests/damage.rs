@@ -377,7 +377,14 @@ fn work(store: &Path, base: &Base, rng: &mut Rng, events: &Sender<Event>) {
         return;
     }
     say(Event::Doing("open again".to_owned()));
-    if let Ok(vault) = builder(store, &life().key).open() {
+    let again = builder(store, &life().key).open();
+    if let Err(error) = &again
+        && error.code() == strongroom::Code::Other
+    {
+        let why = format!("does not open again: {error}");
+        say(Event::Read("open".to_owned(), Seen::Wrong(why)));
+    }
+    if let Ok(vault) = again {
         ask_all(&vault, &model, false, events);
         say(Event::Doing("close again".to_owned()));
     }

@@ -1,5 +1,10 @@
 //! Secrets never reach the store, whatever way they come. All secrets here are made up, and
 //! built from parts so that no scanner finds them in this file.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
 
 use std::sync::Arc;
 

@@ -1,4 +1,9 @@
 //! Expiry by last access, the clock that cannot be trusted, and holds. No test sleeps.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests"
+)]
 
 use std::sync::Arc;
 

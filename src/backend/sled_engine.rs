@@ -5,16 +5,24 @@
 //! `flush` and an fdatasync of our own on its file, and every call runs under
 //! `catch_unwind`; a panic poisons the handle.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use super::{Backend, BackendError, BackendStats, Batch, Pair, set_private_mode};
 
 /// The engine's page cache in bytes. It bounds no resident memory; that is measured.
 const CACHE_BYTES: u64 = 32 * 1_024 * 1_024;
+
+/// How long another holder of sled's lock is waited for: such holders are about to end.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long between two looks at it.
+const LOCK_WAIT_STEP: Duration = Duration::from_millis(1);
 
 /// A sled database in one generation directory.
 pub struct SledBackend {
@@ -36,6 +44,7 @@ impl SledBackend {
     /// [`BackendError::Corrupt`] when the engine cannot make sense of its files or
     /// panics over them, [`BackendError::Io`] or [`BackendError::NoSpace`] otherwise.
     pub fn open(directory: &Path) -> Result<Self, BackendError> {
+        wait_for_lock(&directory.join("db"))?;
         let config = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)
@@ -205,6 +214,28 @@ impl Drop for SledBackend {
     }
 }
 
+/// Waits until nobody holds sled's lock on its file. The store's own lock lets only one
+/// process come here, but sled's is held until the last thread of a closed handle ends, and
+/// by a child of this process from `fork` to `exec`.
+fn wait_for_lock(db: &Path) -> Result<(), BackendError> {
+    let Ok(file) = File::options().read(true).write(true).open(db) else {
+        return Ok(()); // A new directory; any other error sled will meet as well.
+    };
+    let end = Instant::now() + LOCK_WAIT_MAX;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                std::thread::sleep(LOCK_WAIT_STEP);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(BackendError::Io(ErrorKind::WouldBlock));
+            }
+            Err(TryLockError::Error(error)) => return Err(BackendError::from_io(&error)),
+            Ok(()) => return file.unlock().map_err(|error| BackendError::from_io(&error)),
+        }
+    }
+}
+
 fn from_sled(error: &sled::Error) -> BackendError {
     match error {
         sled::Error::Io(error) => BackendError::from_io(error),
@@ -219,4 +250,24 @@ fn make_private_and_durable(directory: &Path) -> std::io::Result<()> {
         set_private_mode(&path)?;
     }
     File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_just_being_closed_opens_again() {
+        let home = tempfile::tempdir().unwrap();
+        let first = SledBackend::open(home.path()).unwrap();
+        let batch = Batch {
+            puts: vec![(vec![1], vec![2])],
+            ..Batch::default()
+        };
+        first.apply(batch).unwrap();
+        let closing = std::thread::spawn(move || first.close().unwrap());
+        let second = SledBackend::open(home.path()).unwrap();
+        closing.join().unwrap();
+        assert_eq!(second.get(&[1]).unwrap(), Some(vec![2]));
+    }
 }

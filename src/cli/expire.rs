@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use strongroom::clock::UnixMillis;
 use strongroom::{ClockState, Error, ExpireReport, StoreError, Swept, Vault};
 
-use super::args::ExpireArgs;
 use super::failure::{Exit, Failure, Stop};
+use super::keep_args::ExpireArgs;
 use super::output::{Out, say, showable, table};
 use super::progress::Progress;
 use super::{open, tenants, time};
@@ -33,6 +33,8 @@ struct Report {
     confirmed: Option<UnixMillis>,
     done: Vec<Done>,
     next: Option<UnixMillis>,
+    /// Audit entries that went because of their age.
+    pruned: u64,
     /// Names, or file tags where the name cannot be read, and the error.
     damaged: Vec<(String, String)>,
 }
@@ -133,6 +135,7 @@ impl Report {
             confirmed: None,
             done: Vec::new(),
             next: None,
+            pruned: 0,
             damaged: Vec::new(),
         }
     }
@@ -153,6 +156,7 @@ impl Report {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+        self.pruned += done.pruned;
         self.damaged.extend(done.failed);
         Ok(done.not_reached)
     }
@@ -186,6 +190,12 @@ impl Report {
             let damaged = self.damaged.iter();
             rows.extend(damaged.map(|(tenant, error)| vec![tenant.clone(), error.clone()]));
             text.push_str(&format!("\n{}\n", table(&rows, &[])));
+        }
+        if self.pruned > 0 {
+            let pruned = self.pruned;
+            text.push_str(&format!(
+                "Audit entries older than the policy keeps: {pruned}\n"
+            ));
         }
         let next = self.next.map_or("none".to_owned(), time::utc);
         text.push_str(&format!("Next expiry: {next}\n"));
@@ -232,6 +242,7 @@ impl Report {
             "confirmed": self.confirmed.map(time::utc),
             "tenants": self.done.iter().map(tenant).collect::<Vec<_>>(),
             "next": self.next.map(time::utc),
+            "audit_entries": self.pruned,
             "damaged": self.damaged.iter().map(damaged).collect::<Vec<_>>(),
         })
     }

@@ -6,8 +6,8 @@ use strongroom::path::{Guard, MemoryPath};
 use strongroom::wire::Reply;
 use strongroom::{HoldInfo, Tenant};
 
-use super::args::{HoldAddArgs, HoldListArgs, HoldRemoveArgs};
 use super::failure::{Exit, Failure, Stop};
+use super::keep_args::{HoldAddArgs, HoldListArgs, HoldRemoveArgs};
 use super::output::{Out, table};
 use super::{open, tenants, time};
 

@@ -15,6 +15,7 @@ mod failure;
 mod held;
 mod hold;
 mod init;
+mod keep_args;
 mod keys;
 mod open;
 mod output;
@@ -29,8 +30,9 @@ mod time;
 mod verify;
 mod words;
 
-use args::{Cli, Command, HoldCommand, KeyCommand, PolicyCommand, TenantCommand};
+use args::{Cli, Command, KeyCommand, PolicyCommand, TenantCommand};
 use failure::Stop;
+use keep_args::HoldCommand;
 
 pub use output::say;
 

@@ -15,7 +15,7 @@ impl Line<'_> {
         }
         self.may_write(&path)?;
         self.check_name(&path)?;
-        self.store().write(&self.tenant.tenant, |change| {
+        self.write(|change| {
             let walk = change.reader().walk(&path)?;
             self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {

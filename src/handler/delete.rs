@@ -13,7 +13,7 @@ impl Line<'_> {
             return Err(refuse(texts::DELETE_ROOT));
         }
         self.may_edit(&path, texts::missing(&path))?;
-        self.store().write(&self.tenant.tenant, |change| {
+        self.write(|change| {
             let walk = change.reader().walk(&path)?;
             let Some(entry) = walk.target() else {
                 return Err(refuse(texts::missing(&path)));

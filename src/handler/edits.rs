@@ -136,6 +136,7 @@ impl Line<'_> {
             }
         }
         checked.map_err(|refusal| refuse(refusal.message(path.as_str())))?;
+        self.draft.borrow_mut().bytes = added;
         Ok(change.put_file(path, file)?)
     }
 }

@@ -21,6 +21,8 @@ pub struct ExpireReport {
     pub tenants: Vec<(String, Swept)>,
     /// When the next file expires, of those that are left; `None` is never.
     pub next_due: Option<UnixMillis>,
+    /// Audit entries that were older than the policy keeps them.
+    pub pruned: u64,
     /// Tenants (by name, or by file tag where the name cannot be read) that could not be
     /// swept, and why.
     pub failed: Vec<(String, String)>,
@@ -63,6 +65,7 @@ impl Vault {
             clock: store.clock_state(),
             tenants: Vec::new(),
             next_due: None,
+            pruned: 0,
             failed: Vec::new(),
             not_reached: Vec::new(),
         };
@@ -71,6 +74,11 @@ impl Vault {
         }
         if !dry_run {
             store.advance_clock()?;
+        }
+        let keep = u64::try_from(self.policy().audit.keep.as_millis()).unwrap_or(u64::MAX);
+        let kept_since = store.now().saturating_sub(keep);
+        if !dry_run {
+            report.pruned = store.prune_audit(None, kept_since)?;
         }
         let tags = match tenant {
             Some(name) => vec![self.tenant(name)?.tag()],
@@ -86,12 +94,14 @@ impl Vault {
                 let swept = store.sweep(&tenant, &MemoryPath::root(), dry_run);
                 let swept = swept.and_then(|mut swept| {
                     swept.next_due = store.next_expiry(&tenant)?;
+                    if !dry_run {
+                        report.pruned += store.prune_audit(Some(&tenant), kept_since)?;
+                    }
                     Ok(swept)
                 });
-                match swept {
-                    Ok(swept) => Ok((name, swept)),
-                    Err(error) => Err((name, error)),
-                }
+                swept
+                    .map(|swept| (name.clone(), swept))
+                    .map_err(|error| (name, error))
             });
             match swept {
                 Ok((name, swept)) => {
@@ -151,10 +161,7 @@ impl Tenant {
         until: Option<UnixMillis>,
     ) -> Result<crate::wire::Reply, Error> {
         let rules = self.rules();
-        let line = Line {
-            tenant: self,
-            rules: &rules,
-        };
+        let line = Line::new(self, &rules, "hold add");
         let done = (|| {
             let path = line.operator_path(path)?;
             if reason.len() > HOLD_REASON_BYTES_MAX {
@@ -163,7 +170,7 @@ impl Tenant {
                     reason.len()
                 )));
             }
-            line.store().write(&self.tenant, |change| {
+            line.write(|change| {
                 let walk = change.reader().walk(&path)?;
                 if walk.target().is_none() && !path.is_root() {
                     return Err(refuse(texts::missing(&path)));
@@ -187,13 +194,10 @@ impl Tenant {
     /// A reply with `is_error` where there is none; otherwise as [`Tenant::run`].
     pub fn remove_hold(&self, path: &str) -> Result<crate::wire::Reply, Error> {
         let rules = self.rules();
-        let line = Line {
-            tenant: self,
-            rules: &rules,
-        };
+        let line = Line::new(self, &rules, "hold remove");
         let done = (|| {
             let path = line.operator_path(path)?;
-            line.store().write(&self.tenant, |change| {
+            line.write(|change| {
                 if change.remove_hold(&path)? {
                     Ok(crate::wire::Reply::text(format!(
                         "Hold removed from {path}"
@@ -236,5 +240,6 @@ impl Line<'_> {
             .portable_names(false)
             .check(raw)
             .map_err(|error| refuse(format!("Error: {error}")))
+            .inspect(|path| self.draft.borrow_mut().path = Some(path.as_str().to_owned()))
     }
 }

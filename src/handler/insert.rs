@@ -11,7 +11,7 @@ impl Line<'_> {
         let path = self.guard(path)?;
         let missing = || texts::missing(&path);
         self.may_edit(&path, missing())?;
-        self.store().write(&self.tenant.tenant, |change| {
+        self.write(|change| {
             let found = self.text_to_edit(change.reader(), &path, missing)?;
             let edited = edit::insert(&found.text, line, text)
                 .map_err(|error| refuse(error.reply_text(path.as_str(), "")))?;

@@ -3,14 +3,17 @@
 //! [`Tenant::run`] reads like that line. Each command has a file of its own, which asks the
 //! steps for what it needs and writes nothing before all of them have agreed.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::audit::{ACTOR_BYTES_MAX, Draft, Outcome};
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
 use crate::policy::EffectivePolicy;
-use crate::store::{self, Abort, Store};
+use crate::store::{self, Abort, Change, Store};
 use crate::wire::{self, Command, Reply};
 
+mod audit_log;
 mod builder;
 mod create;
 mod delete;
@@ -29,6 +32,7 @@ mod view;
 
 use in_force::InForce;
 
+pub use audit_log::{AuditReport, Checkpoint};
 pub use builder::VaultBuilder;
 pub use expire::{ExpireReport, HoldInfo};
 pub use rescan::RescanReport;
@@ -41,6 +45,8 @@ pub struct Tenant {
     tenant: Arc<store::Tenant>,
     name: Arc<str>,
     rules: Arc<Mutex<Option<Rules>>>,
+    actor: Option<String>,
+    session: Option<String>,
 }
 
 /// The policy as it binds one tenant.
@@ -70,6 +76,9 @@ impl Answer {
     }
 }
 
+/// The one command that changes nothing.
+const VIEW: &str = "view";
+
 /// Why a command ended without its work done: with a reply for the model, or a failure.
 type Stop = Abort<Reply>;
 
@@ -78,6 +87,21 @@ impl Tenant {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same tenant, with whom the audit log names as the one who acts, and in which
+    /// session. Longer texts are cut at 128 bytes.
+    #[must_use]
+    pub fn as_actor(&self, actor: &str, session: Option<&str>) -> Self {
+        let cut = |text: &str| {
+            let end = text.floor_char_boundary(ACTOR_BYTES_MAX);
+            text.get(..end).unwrap_or_default().to_owned()
+        };
+        Self {
+            actor: Some(cut(actor)),
+            session: session.map(cut),
+            ..self.clone()
+        }
     }
 
     /// Carries out one tool input, or one whole `tool_use` block, as JSON text.
@@ -142,10 +166,7 @@ impl Tenant {
     /// opened again to know whether a write happened.
     pub fn run(&self, command: &Command) -> Result<Reply, Error> {
         let rules = self.rules();
-        let line = Line {
-            tenant: self,
-            rules: &rules,
-        };
+        let line = Line::new(self, &rules, command.name());
         let done = match command {
             Command::View { path, view_range } => line.view(path, *view_range),
             Command::Create { path, file_text } => line.create(path, file_text),
@@ -257,10 +278,7 @@ impl Tenant {
     /// As [`Tenant::run`].
     pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<Reply, Error> {
         let rules = self.rules();
-        let line = Line {
-            tenant: self,
-            rules: &rules,
-        };
+        let line = Line::new(self, &rules, "put_bytes");
         line.settle(line.put_bytes(path, bytes))
     }
 
@@ -292,28 +310,61 @@ impl Tenant {
     }
 }
 
-/// What every step of one command needs.
+/// What every step of one command needs, and what the audit log is told of it.
 struct Line<'a> {
     tenant: &'a Tenant,
     rules: &'a Rules,
+    draft: RefCell<Draft>,
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    fn new(tenant: &'a Tenant, rules: &'a Rules, command: &str) -> Self {
+        let mut draft = Draft::new(command);
+        draft.actor.clone_from(&tenant.actor);
+        draft.session.clone_from(&tenant.session);
+        Self {
+            tenant,
+            rules,
+            draft: RefCell::new(draft),
+        }
+    }
+
+    /// Plans a change and commits it together with its audit entry.
+    fn write<T>(&self, plan: impl FnOnce(&mut Change<'_>) -> Result<T, Stop>) -> Result<T, Stop> {
+        self.store().write(&self.tenant.tenant, |change| {
+            let value = plan(change)?;
+            change.audit(self.draft.borrow().clone());
+            Ok(value)
+        })
+    }
+
     fn store(&self) -> &Store {
         &self.tenant.shared.store
     }
 
     /// A refusal is a reply like any other; only a failure of the store is an error.
+    ///
+    /// What changed something is in the audit log by now; views and refusals are noted here.
     fn settle(&self, done: Result<Reply, Stop>) -> Result<Reply, Error> {
-        match done {
-            Ok(reply) | Err(Abort::Refused(reply)) => Ok(self.scrub_error(reply)),
-            Err(Abort::Failed(error)) => Err(error.into()),
+        let reply = match done {
+            Ok(reply) => reply,
+            Err(Abort::Refused(reply)) => {
+                self.draft.borrow_mut().outcome = Outcome::Refused;
+                reply
+            }
+            Err(Abort::Failed(error)) => return Err(error.into()),
+        };
+        let draft = self.draft.borrow().clone();
+        let is_view = draft.command == VIEW;
+        if is_view || draft.outcome == Outcome::Refused {
+            self.store().note(&self.tenant.tenant, draft, is_view)?;
         }
+        Ok(self.scrub_error(reply))
     }
 
     /// The guard: the only way from text to a path.
     fn guard(&self, raw: &str) -> Result<MemoryPath, Stop> {
-        Guard::new()
+        let path = Guard::new()
             .portable_names(self.rules.effective.paths.portable_names)
             .check(raw)
             // The guard's messages quote what they refuse, cut at some length: a secret in
@@ -323,7 +374,15 @@ impl Line<'_> {
                 Some(rule) => refuse(format!(
                     "Error: The path was refused, and it holds what looks like a secret (rule {rule}). Use a path below /memories without it"
                 )),
-            })
+            })?;
+        let mut draft = self.draft.borrow_mut();
+        if draft.path.is_none() {
+            draft.path = Some(path.as_str().to_owned());
+        } else {
+            draft.to = Some(path.as_str().to_owned());
+        }
+        drop(draft);
+        Ok(path)
     }
 }
 

@@ -26,7 +26,7 @@ impl Line<'_> {
         if !is_image && text.is_none() {
             return Err(refuse(texts::not_showable(&path)));
         }
-        self.store().write(&self.tenant.tenant, |change| {
+        self.write(|change| {
             let walk = change.reader().walk(&path)?;
             self.may_make_parents(change.reader(), &walk, &path)?;
             let old_bytes = match walk.target().map(|entry| &entry.body) {

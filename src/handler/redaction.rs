@@ -35,6 +35,11 @@ impl Line<'_> {
         let pseudonym = |value: &[u8]| change.pseudonym(value);
         match engine.redact(text, Some(&pseudonym)) {
             Ok(Redacted { text, findings }) => {
+                let mut draft = self.draft.borrow_mut();
+                for finding in &findings {
+                    draft.count_rule(&finding.rule);
+                }
+                drop(draft);
                 let notify = self.rules.in_force.policy.redaction.notify_model;
                 let note = if notify { note(&findings) } else { None };
                 Ok(Cleaned {
@@ -42,10 +47,13 @@ impl Line<'_> {
                     note,
                 })
             }
-            Err(refused) => Err(refuse(format!(
-                "Error: {path} was not written: {}",
-                refusal(&refused)
-            ))),
+            Err(refused) => {
+                self.draft.borrow_mut().count_rule(refused_rule(&refused));
+                Err(refuse(format!(
+                    "Error: {path} was not written: {}",
+                    refusal(&refused)
+                )))
+            }
         }
     }
 

@@ -21,7 +21,7 @@ impl Line<'_> {
         }
         // A move counts as an access to all below; what is expired must not come back by it.
         self.store().sweep(&self.tenant.tenant, &from, false)?;
-        self.store().write(&self.tenant.tenant, |change| {
+        self.write(|change| {
             let walk = change.reader().walk(&from)?;
             if walk.target().is_none() {
                 return Err(refuse(texts::missing(&from)));

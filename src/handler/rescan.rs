@@ -3,6 +3,7 @@
 //! Each file remembers the policy and rules under which it was scanned, so a rescan that
 //! was interrupted goes on where it stopped.
 
+use crate::audit::Draft;
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
 use crate::record::{DirentBody, FileKind};
@@ -39,10 +40,7 @@ impl Tenant {
         mut progress: impl FnMut(u64, u64),
     ) -> Result<RescanReport, Error> {
         let rules = self.rules();
-        let line = Line {
-            tenant: self,
-            rules: &rules,
-        };
+        let line = Line::new(self, &rules, "rescan");
         let mut report = RescanReport::default();
         let listed = line.store().read(&self.tenant, |reader| {
             let mut files = Listed::default();
@@ -107,7 +105,8 @@ impl Line<'_> {
             let redacted = engine
                 .scrub(&text, Some(&pseudonym))
                 .map_err(|_| refuse(texts::missing(path)))?;
-            let values = redacted.findings.len() as u64;
+            let findings = redacted.findings;
+            let values = findings.len() as u64;
             let cleaned = zeroize::Zeroizing::new(redacted.text.into_owned());
             if values == 0 {
                 change.set_policy_digest(path, digest)?;
@@ -119,6 +118,13 @@ impl Line<'_> {
                     policy_digest: digest,
                 };
                 change.put_file(path, &file)?;
+                let mut draft = Draft::new("rescan");
+                draft.path = Some(path.as_str().to_owned());
+                draft.bytes = cleaned.len() as u64;
+                for finding in &findings {
+                    draft.count_rule(&finding.rule);
+                }
+                change.audit(draft);
             }
             Ok(values)
         })

@@ -11,7 +11,7 @@ impl Line<'_> {
         let path = self.guard(path)?;
         let missing = || texts::missing_edit(&path);
         self.may_edit(&path, missing())?;
-        self.store().write(&self.tenant.tenant, |change| {
+        self.write(|change| {
             let found = self.text_to_edit(change.reader(), &path, missing)?;
             // The error quotes `old` only to its first thousand characters: a secret in it
             // must be removed before the cut.

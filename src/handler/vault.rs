@@ -49,6 +49,10 @@ pub(super) struct Shared {
 pub type Slot = SlotInfo;
 
 impl Shared {
+    pub(super) fn fill_random(&self, out: &mut [u8]) -> Result<(), Error> {
+        Ok(self.random.fill(out)?)
+    }
+
     pub(super) fn in_force(&self) -> Arc<InForce> {
         Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -63,6 +67,7 @@ impl Vault {
     pub(super) fn new(store: Store, random: Arc<dyn Random>) -> Result<Self, Error> {
         let policy = policy::load(&store.policy(), "the store's policy")?;
         store.set_schedule(Schedule::new(&policy.retention));
+        store.set_audit(policy.audit.clone());
         let in_force = RwLock::new(Arc::new(InForce::new(policy)?));
         Ok(Self {
             shared: Arc::new(Shared {
@@ -88,6 +93,8 @@ impl Vault {
             tenant,
             name: name.as_str().into(),
             rules: Arc::new(Mutex::new(None)),
+            actor: None,
+            session: None,
         })
     }
 
@@ -117,6 +124,7 @@ impl Vault {
         self.shared
             .store
             .set_schedule(Schedule::new(&next.policy.retention));
+        self.shared.store.set_audit(next.policy.audit.clone());
         *self
             .shared
             .in_force
@@ -167,10 +175,9 @@ impl Vault {
             params,
         };
         let random = &*self.shared.random;
-        Ok(self
-            .shared
-            .store
-            .change_keyring(|keyring| keyring.add_slot(credential, slot, random))?)
+        Ok(self.shared.store.change_keyring("key add", |keyring| {
+            keyring.add_slot(credential, slot, random)
+        })?)
     }
 
     /// Removes a key slot. The last one cannot be removed.
@@ -184,7 +191,7 @@ impl Vault {
         Ok(self
             .shared
             .store
-            .change_keyring(|keyring| keyring.remove_slot(id))?)
+            .change_keyring("key remove", |keyring| keyring.remove_slot(id))?)
     }
 
     /// Makes everything durable and releases the store, with any error that dropping it

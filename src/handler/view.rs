@@ -29,6 +29,7 @@ impl Line<'_> {
             }) = walk.target()
             {
                 let (reply, is_dirty) = self.view_file(reader, &path, meta, range)?;
+                self.draft.borrow_mut().bytes = meta.bytes;
                 let touch = reader.access_write(&walk, meta);
                 return Ok((reply, After { is_dirty, touch }));
             }

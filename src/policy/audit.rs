@@ -1,4 +1,4 @@
-//! `[audit]`: what is logged and for how long. Read and checked here; acted on by a later build.
+//! `[audit]`: what is logged and for how long. Read and checked here; `store` acts on it.
 
 use std::time::Duration;
 
@@ -19,8 +19,6 @@ const KEEP: (Duration, Duration) = (
     Duration::from_secs(86_400),
     Duration::from_secs(1_000 * 365 * 86_400),
 );
-/// The only value of this build, 7 years; it keeps no entries yet.
-const KEEP_NEUTRAL: Duration = Duration::from_secs(7 * 365 * 86_400);
 
 /// `[audit]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,25 +52,6 @@ impl Audit {
             reads: section.required("reads")?.choice(&READS)?,
             keep: section.required("keep")?.duration(KEEP.0, KEEP.1)?,
         })
-    }
-
-    /// Refuses what this build cannot do. Goes away when the audit log is built.
-    pub(super) fn refuse_in_this_build(&self, section: &Section<'_>) -> Result<(), PolicyError> {
-        let asks = [
-            ("enabled", self.enabled, "false"),
-            (
-                "reads",
-                self.reads == AuditReads::Durable,
-                "\"off\" or \"buffered\"",
-            ),
-            ("keep", self.keep != KEEP_NEUTRAL, "\"7y\""),
-        ];
-        for (key, asked, accepted) in asks {
-            if asked {
-                return Err(section.required(key)?.not_in_this_build(accepted));
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn blocks(&self) -> Vec<Block> {

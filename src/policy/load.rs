@@ -273,7 +273,6 @@ fn finish(root: &Section<'_>, draft: Draft, read: ReadFile<'_>) -> Result<Policy
         refuse_unportable(&section("paths")?)?;
     }
     draft.redaction.check(&section("redaction")?)?;
-    draft.audit.refuse_in_this_build(&section("audit")?)?;
 
     let mut policy = Policy {
         limits: draft.rules.limits.clone(),

@@ -141,17 +141,6 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Refusal of a value that asks for a part that is not built yet.
-    pub(super) fn not_in_this_build(&self, accepted: &str) -> PolicyError {
-        PolicyError::NotInThisBuild {
-            at: self.node.at.position(),
-            what: format!(
-                "{} asks for something that is not in this build. Write {accepted}, or use a build that has it",
-                self.name
-            ),
-        }
-    }
-
     fn wrong_type(&self, wanted: &str) -> PolicyError {
         let found = self.node.value.type_name();
         self.wrong(&format!("must be {wanted}, but is {found}"))

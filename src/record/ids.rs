@@ -41,6 +41,8 @@ pub enum RecordKey {
     Policy(u32),
     /// Unfinished work.
     Job(JobId),
+    /// An audit entry, by its number; the tenant is zero for the store's own chain.
+    Audit(TenantId, u64),
 }
 
 impl RecordKey {
@@ -50,6 +52,7 @@ impl RecordKey {
     const CHUNK: u8 = 4;
     const POLICY: u8 = 5;
     const JOB: u8 = 6;
+    const AUDIT: u8 = 7;
 
     /// The key's bytes.
     #[must_use]
@@ -69,6 +72,9 @@ impl RecordKey {
             .concat(),
             Self::Policy(part) => [&[Self::POLICY], part.to_be_bytes().as_slice()].concat(),
             Self::Job(id) => [&[Self::JOB], id.0.as_slice()].concat(),
+            Self::Audit(tenant, seq) => {
+                [&[Self::AUDIT], tenant.0.as_slice(), &seq.to_be_bytes()].concat()
+            }
         }
     }
 
@@ -87,6 +93,10 @@ impl RecordKey {
             Self::CHUNK => Self::Chunk(TenantId(id(0)?), ContentId(id(16)?), number(32)?),
             Self::POLICY => Self::Policy(number(0)?),
             Self::JOB => Self::Job(JobId(id(0)?)),
+            Self::AUDIT => Self::Audit(
+                TenantId(id(0)?),
+                u64::from_be_bytes(rest.get(16..24)?.try_into().ok()?),
+            ),
             _ => return None,
         };
         (key.to_bytes() == bytes).then_some(key)
@@ -128,17 +138,31 @@ impl RecordKey {
         [&[Self::CHUNK], tenant.0.as_slice()].concat()
     }
 
-    /// What the keys of all tenants' entries and content start with, in turn.
+    /// What the keys of all audit entries of a chain start with.
     #[must_use]
-    pub fn tenant_spaces() -> [Vec<u8>; 2] {
-        [vec![Self::DIRENT], vec![Self::CHUNK]]
+    pub fn audit_of(tenant: TenantId) -> Vec<u8> {
+        [&[Self::AUDIT], tenant.0.as_slice()].concat()
+    }
+
+    /// What the keys of the last space start with.
+    #[must_use]
+    pub fn last_space() -> Vec<u8> {
+        vec![Self::AUDIT]
+    }
+
+    /// What the keys of all tenants' entries, content and audit entries start with, in turn.
+    #[must_use]
+    pub fn tenant_spaces() -> [Vec<u8>; 3] {
+        [vec![Self::DIRENT], vec![Self::CHUNK], vec![Self::AUDIT]]
     }
 
     /// The tenant whose record this is, for entries and content.
     #[must_use]
     pub fn tenant(self) -> Option<TenantId> {
         match self {
-            Self::Dirent(tenant, ..) | Self::Chunk(tenant, ..) => Some(tenant),
+            Self::Dirent(tenant, ..) | Self::Chunk(tenant, ..) | Self::Audit(tenant, _) => {
+                Some(tenant)
+            }
             Self::Root | Self::Head(_) | Self::Policy(_) | Self::Job(_) => None,
         }
     }

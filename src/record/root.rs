@@ -1,5 +1,6 @@
 //! The top of the tree: a tenant's head, and the one root record above all heads.
 
+use crate::audit::Chain;
 use crate::clock::UnixMillis;
 
 use super::codec::{Decoder, Encoder};
@@ -16,6 +17,8 @@ pub struct Head {
     pub holds: Summary,
     /// When the tenant was created.
     pub created: UnixMillis,
+    /// Its audit chain.
+    pub audit: Chain,
 }
 
 impl Head {
@@ -26,6 +29,7 @@ impl Head {
         out.array(&self.tenant.0).u64(self.created);
         self.root.encode(&mut out);
         self.holds.encode(&mut out);
+        encode_chain(&self.audit, &mut out);
         out.finish()
     }
 
@@ -39,12 +43,14 @@ impl Head {
         let created = from.u64()?;
         let root = Summary::decode(&mut from)?;
         let holds = Summary::decode(&mut from)?;
+        let audit = decode_chain(&mut from)?;
         from.finish()?;
         Ok(Self {
             tenant,
             root,
             holds,
             created,
+            audit,
         })
     }
 }
@@ -64,6 +70,24 @@ pub struct Root {
     pub keyring_counter: u64,
     /// The newest time at which a write was made.
     pub trusted_time: UnixMillis,
+    /// The store's own audit chain.
+    pub audit: Chain,
+}
+
+fn encode_chain(chain: &Chain, out: &mut Encoder) {
+    out.u64(chain.first)
+        .array(&chain.first_prev)
+        .u64(chain.last)
+        .array(&chain.tip);
+}
+
+fn decode_chain(from: &mut Decoder<'_>) -> Result<Chain, RecordError> {
+    Ok(Chain {
+        first: from.u64()?,
+        first_prev: from.array()?,
+        last: from.u64()?,
+        tip: from.array()?,
+    })
 }
 
 impl Root {
@@ -77,6 +101,7 @@ impl Root {
             .array(&self.set_hash.0)
             .u64(self.keyring_counter)
             .u64(self.trusted_time);
+        encode_chain(&self.audit, &mut out);
         out.finish()
     }
 
@@ -93,6 +118,7 @@ impl Root {
             set_hash: SetHash(from.array()?),
             keyring_counter: from.u64()?,
             trusted_time: from.u64()?,
+            audit: decode_chain(&mut from)?,
         };
         from.finish()?;
         Ok(root)

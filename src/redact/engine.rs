@@ -185,6 +185,17 @@ impl Engine {
         self.scanner.rules().iter().any(|r| r.def.id == id)
     }
 
+    /// The ids of all rules.
+    pub fn rule_ids(&self) -> impl Iterator<Item = &str> {
+        self.scanner.rules().iter().map(|r| r.def.id.as_str())
+    }
+
+    /// How many keywords stand in `text`, overlapping ones too: the bare keyword pass, to measure against.
+    #[must_use]
+    pub fn keyword_hits(&self, text: &str) -> usize {
+        self.scanner.search.find_overlapping_iter(text).count()
+    }
+
     /// Compiles every rule now instead of when it is first needed.
     ///
     /// # Errors

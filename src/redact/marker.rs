@@ -46,6 +46,11 @@ impl Ids {
             if let Some(n) = self.marker_len(rest) {
                 rest = rest.get(n..).unwrap_or(&[]);
                 any = true;
+            } else if let Some(tail) = [&b"\\n"[..], b"\\r", b"\\t"]
+                .iter()
+                .find_map(|e| rest.strip_prefix(*e))
+            {
+                rest = tail;
             } else if let Some((b, tail)) = rest.split_first()
                 && (b.is_ascii_whitespace()
                     || matches!(
@@ -131,5 +136,6 @@ mod tests {
         assert_eq!(ids.marker_len(b"[REDACTED:hunter2]"), None);
         assert!(ids.is_all_markers(b"[REDACTED:password]"));
         assert!(!ids.is_all_markers(b"[REDACTED:password]tail"));
+        assert!(ids.is_all_markers(b"[REDACTED:password]\\n"));
     }
 }

@@ -11,6 +11,7 @@ pub mod example;
 mod marker;
 mod pack;
 mod parse;
+mod pass;
 mod placeholder;
 mod resolve;
 mod rule;

@@ -7,19 +7,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::audit::{Chain, Draft};
 use crate::backend::{Batch, Copy, Item};
 use crate::clock::UnixMillis;
 use crate::key::TenantKeys;
 use crate::path::MemoryPath;
 use crate::record::{
-    ContentId, Dirent, DirentBody, FileKind, FileMeta, Head, Hold, Job, JobId, NameTag, NodeId,
+    ContentId, Dirent, DirentBody, FileKind, FileMeta, Head, Job, JobId, NameTag, NodeId,
     RecordKey, SetHash, Share, Summary,
 };
 use crate::seal;
 
+use super::audit::ChainWriter;
 use super::core::{Core, StoredJob, TopChange};
 use super::index::{EntryChange, short};
 use super::reader::{Directory, Reader};
+use super::sweep::Bounds;
 use super::tenant::{Live, Tenant, TenantCrypto};
 use super::{Abort, StoreError};
 
@@ -28,15 +31,17 @@ pub(super) const CHUNKS_INLINE_MAX: u32 = 300;
 
 /// A change in the making. Reads through [`Change::reader`] see the tree before it.
 pub(crate) struct Change<'a> {
-    reader: Reader<'a>,
-    crypto: Arc<TenantCrypto>,
+    pub(super) reader: Reader<'a>,
+    pub(super) crypto: Arc<TenantCrypto>,
     tenant: &'a Tenant,
     new_keys: Option<TenantKeys>,
     directories: BTreeMap<NodeId, Planned>,
     batch: Batch,
     chunk_deletes: u32,
     jobs: Vec<(JobId, Option<Job>, Option<[u8; 32]>)>,
-    now: UnixMillis,
+    drafts: Vec<(Draft, UnixMillis)>,
+    audit: Chain,
+    pub(super) now: UnixMillis,
 }
 
 /// A directory on the way to a changed entry.
@@ -47,13 +52,6 @@ struct Planned {
     entries: BTreeMap<NameTag, Edit>,
     /// New lower bounds, where all below was looked at.
     bounds: Option<Bounds>,
-}
-
-/// The earliest last access and the earliest creation of all files below a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bounds {
-    pub(super) oldest: UnixMillis,
-    pub(super) born: UnixMillis,
 }
 
 /// The directory's own entry in its parent.
@@ -90,6 +88,24 @@ impl<'a> Change<'a> {
     /// The keyed digest by which a removed value is known within this tenant.
     pub(crate) fn pseudonym(&self, value: &[u8]) -> [u8; 32] {
         self.crypto.pseudonym(value)
+    }
+
+    /// Adds an audit entry to this change: it is written with it or not at all.
+    pub(crate) fn audit(&mut self, draft: Draft) {
+        self.audit_at(draft, self.now);
+    }
+
+    /// As [`Change::audit`], for something that happened a moment ago.
+    pub(super) fn audit_at(&mut self, draft: Draft, time: UnixMillis) {
+        self.drafts.push((draft, time));
+    }
+
+    /// Removes audit entries older than `before`, some at a time. Says how many.
+    pub(super) fn prune(&mut self, before: UnixMillis) -> Result<usize, StoreError> {
+        let core = self.reader.core;
+        let was = self.batch.deletes.len();
+        self.audit = core.prune_step(self.crypto.id, self.audit, before, &mut self.batch)?;
+        Ok(self.batch.deletes.len() - was)
     }
 
     /// Stores a file, in place of the one that may be there; missing directories are made.
@@ -177,41 +193,6 @@ impl<'a> Change<'a> {
             }) => self.change_meta(path, |meta| meta.accessed = now),
             _ => Ok(()),
         }
-    }
-
-    /// Puts a hold on a path, in place of the one that may be on it. Holds that have ended
-    /// leave the list, which every command reads.
-    pub(crate) fn put_hold(&mut self, path: &MemoryPath, hold: Hold) -> Result<(), StoreError> {
-        self.enter_top(self.reader.hold_list());
-        for entry in self.reader.all_children(&self.reader.hold_list())? {
-            if let DirentBody::Hold(hold) = &entry.body
-                && hold.until.is_some_and(|until| until <= self.now)
-            {
-                let tag = self.crypto.name_tag(NodeId::HOLDS, &entry.name);
-                let old = self.entry(NodeId::HOLDS, &entry.name)?;
-                self.set_entry(NodeId::HOLDS, tag, old, None)?;
-            }
-        }
-        let name = path.as_str();
-        let old = self.entry(NodeId::HOLDS, name)?;
-        let entry = Dirent {
-            name: name.to_owned(),
-            directory: NodeId::HOLDS,
-            node: NodeId(self.random_id()?),
-            body: DirentBody::Hold(hold),
-        };
-        let tag = self.crypto.name_tag(NodeId::HOLDS, name);
-        self.set_entry(NodeId::HOLDS, tag, old, Some(entry))
-    }
-
-    /// Takes the hold off a path. Says whether there was one.
-    pub(crate) fn remove_hold(&mut self, path: &MemoryPath) -> Result<bool, StoreError> {
-        self.enter_top(self.reader.hold_list());
-        let old = self.entry(NodeId::HOLDS, path.as_str())?;
-        let was_there = old.is_some();
-        let tag = self.crypto.name_tag(NodeId::HOLDS, path.as_str());
-        self.set_entry(NodeId::HOLDS, tag, old, None)?;
-        Ok(was_there)
     }
 
     /// Takes away an expired file.
@@ -316,7 +297,7 @@ impl<'a> Change<'a> {
     }
 
     /// Loads a directory that has no entry of its own into the plan.
-    fn enter_top(&mut self, stored: Directory) {
+    pub(super) fn enter_top(&mut self, stored: Directory) {
         self.directories
             .entry(stored.id)
             .or_insert_with(|| Planned {
@@ -379,7 +360,11 @@ impl<'a> Change<'a> {
 
     /// An entry as the plan has it so far; the hash is that of its stored record, if it has
     /// one. An expired file does not exist: the plan takes it away here.
-    fn entry(&mut self, directory: NodeId, name: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn entry(
+        &mut self,
+        directory: NodeId,
+        name: &str,
+    ) -> Result<Option<Stored>, StoreError> {
         let tag = self.crypto.name_tag(directory, name);
         let planned = self.planned(directory)?;
         if let Some(edit) = planned.entries.get(&tag) {
@@ -403,7 +388,7 @@ impl<'a> Change<'a> {
         Ok(old)
     }
 
-    fn set_entry(
+    pub(super) fn set_entry(
         &mut self,
         directory: NodeId,
         tag: NameTag,
@@ -420,7 +405,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    fn random_id(&self) -> Result<[u8; 16], StoreError> {
+    pub(super) fn random_id(&self) -> Result<[u8; 16], StoreError> {
         let mut id = [0; 16];
         self.reader.core.random.fill(&mut id)?;
         Ok(id)
@@ -474,6 +459,7 @@ impl<'a> Change<'a> {
     fn commit(mut self) -> Result<u64, StoreError> {
         let core = self.reader.core;
         let ((root, holds), followed) = self.seal_directories()?;
+        let audit = self.seal_entries()?;
         let created = match &self.reader.live {
             Some(live) => live.head.created,
             None => self.now,
@@ -483,6 +469,7 @@ impl<'a> Change<'a> {
             root,
             holds,
             created,
+            audit,
         };
         let head_key = RecordKey::Head(self.tenant.tag);
         let sealed = core.seal_top(&head_key, &head.encode())?;
@@ -539,6 +526,20 @@ impl<'a> Change<'a> {
             }
         }
         Ok(seq)
+    }
+
+    /// Seals the audit entries. Returns the chain with them.
+    fn seal_entries(&mut self) -> Result<Chain, StoreError> {
+        let core = self.reader.core;
+        if !core.audit_settings().enabled {
+            return Ok(self.audit);
+        }
+        let paths = &self.crypto.audit_paths;
+        let mut writer = ChainWriter::new(core, self.crypto.id, Some(paths), self.audit);
+        for (draft, time) in std::mem::take(&mut self.drafts) {
+            self.batch.puts.push(writer.append(draft, time)?);
+        }
+        Ok(writer.chain)
     }
 
     /// Seals the changed entries, deepest directories first, so that each summary reaches
@@ -699,6 +700,7 @@ impl Core {
                 )
             }
         };
+        let audit = live.as_ref().map_or(Chain::EMPTY, |live| live.head.audit);
         let mut change = Change {
             reader: self.reader(live)?,
             crypto,
@@ -708,6 +710,8 @@ impl Core {
             batch: Batch::default(),
             chunk_deletes: 0,
             jobs: Vec::new(),
+            drafts: Vec::new(),
+            audit,
             now: self.now(),
         };
         let value = match plan(&mut change) {

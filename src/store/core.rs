@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use sha2::{Digest, Sha256};
 
+use crate::audit::{Chain, Draft};
 use crate::backend::{Backend, BackendError, Batch, KeyStore};
 use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
@@ -16,6 +17,7 @@ use crate::record::{Job, JobId, RecordKey, Root};
 use crate::retention::Schedule;
 use crate::seal::{self, Place};
 
+use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
 use super::durability::{Applied, Durability};
 use super::index::{Indexes, ShortMac, short};
 use super::state::{self, State};
@@ -60,6 +62,7 @@ pub(super) struct StoreCrypto {
     pub(super) id: StoreId,
     pub(super) top: Cipher,
     pub(super) policy: Cipher,
+    pub(super) audit: Cipher,
     pub(super) inventory: MacKey,
     pub(super) state: MacKey,
     pub(super) tag: MacKey,
@@ -80,6 +83,7 @@ pub(super) struct Core {
     /// The hash of each head's record, as the root counts it.
     pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
     pub(super) jobs: Jobs,
+    pub(super) audit: AuditState,
     top: Mutex<Top>,
     state: Mutex<State>,
     /// When files expire, by the policy in force.
@@ -127,6 +131,17 @@ pub(super) struct TopChange {
     pub(super) new: Option<Vec<u8>>,
 }
 
+/// What a commit carries besides its records.
+#[derive(Default)]
+pub(super) struct Extra {
+    /// Entries for the store's own audit chain.
+    pub(super) drafts: Vec<Draft>,
+    /// The time that the operator has confirmed.
+    pub(super) confirmed_time: Option<UnixMillis>,
+    /// Where the store's own audit chain begins from here on.
+    pub(super) pruned: Option<Chain>,
+}
+
 /// What [`Core::new`] is made of.
 pub(super) struct CoreParts {
     pub(super) backend: Arc<dyn Backend>,
@@ -172,6 +187,7 @@ impl Core {
                 waiting: Mutex::new(parts.jobs),
                 ..Jobs::default()
             },
+            audit: AuditState::new(),
             top: Mutex::new(parts.top),
             // A crash may have left commits that STATE does not name yet.
             durability: Durability::new(applied, durable),
@@ -288,13 +304,13 @@ impl Core {
     /// the old root as its condition. Returns the commit's number; it is durable only
     /// after [`Core::wait_durable`].
     pub(super) fn commit(&self, batch: Batch, changes: Vec<TopChange>) -> Result<u64, StoreError> {
-        self.commit_at(None, batch, changes)
+        self.commit_with(Extra::default(), batch, changes)
     }
 
-    /// As [`Core::commit`], with a time that the operator has confirmed.
-    pub(super) fn commit_at(
+    /// As [`Core::commit`], with entries for the store's own audit chain and the like.
+    pub(super) fn commit_with(
         &self,
-        confirmed: Option<UnixMillis>,
+        extra: Extra,
         mut batch: Batch,
         changes: Vec<TopChange>,
     ) -> Result<u64, StoreError> {
@@ -329,7 +345,21 @@ impl Core {
             }
         }
         root.seq += 1;
-        root.trusted_time = confirmed.unwrap_or_else(|| self.now());
+        root.trusted_time = extra.confirmed_time.unwrap_or_else(|| self.now());
+        if self.audit_settings().enabled {
+            let mut writer = ChainWriter::new(self, STORE_CHAIN, None, root.audit);
+            for draft in extra.drafts {
+                batch.puts.push(writer.append(draft, root.trusted_time)?);
+            }
+            root.audit = writer.chain;
+        }
+        if let Some(chain) = extra.pruned {
+            root.audit = Chain {
+                last: root.audit.last,
+                tip: root.audit.tip,
+                ..chain
+            };
+        }
         root.keyring_counter = self.keyring_counter.load(Ordering::Acquire);
         let sealed = self.seal_top(&RecordKey::Root, &root.encode())?;
         let root_key = RecordKey::Root.to_bytes();
@@ -488,7 +518,12 @@ impl Core {
 
     /// Believes the wall clock from here on, wherever it stands.
     pub(super) fn confirm_clock(&self) -> Result<(), StoreError> {
-        let seq = self.commit_at(Some(self.clock.now()), Batch::default(), Vec::new())?;
+        let extra = Extra {
+            confirmed_time: Some(self.clock.now()),
+            drafts: vec![Draft::new("confirm clock")],
+            ..Extra::default()
+        };
+        let seq = self.commit_with(extra, Batch::default(), Vec::new())?;
         self.wait_durable(seq)
     }
 

@@ -29,13 +29,28 @@ use super::{OpenMode, Store, StoreError, keyring};
 const FIRST_GENERATION: u32 = 1;
 
 /// A store directory that this process has locked.
-///
-/// The lock ends when its file is closed, never by an unlock: a child made by `fork` shares
-/// the lock, and unlocking there would take it from the parent.
 pub(crate) struct StoreDirectory {
     path: PathBuf,
-    _lock: File,
+    _lock: Lock,
     mode: OpenMode,
+}
+
+/// The lock on a directory, for as long as this lives.
+///
+/// A child made by `fork` shares it, be it only until `exec`. So the process that took it
+/// unlocks it, since closing the file would leave it to the child; a child never does, since
+/// that would take it from the parent.
+struct Lock {
+    file: File,
+    process: u32,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            let _unlocked = self.file.unlock();
+        }
+    }
 }
 
 impl StoreDirectory {
@@ -70,9 +85,16 @@ impl StoreDirectory {
     /// # Errors
     /// [`StoreError::NotAStore`], [`StoreError::Locked`], or what the system says.
     pub(crate) fn lock(path: &Path, mode: OpenMode) -> Result<Self, StoreError> {
-        let is_store = ["STATE", "keyring.a", "keyring.b"]
-            .iter()
-            .any(|name| path.join(name).exists());
+        let mut is_store = false;
+        for name in ["STATE", "keyring.a", "keyring.b"] {
+            is_store |= match path.join(name).try_exists() {
+                // Another user's store is not the same as none.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    return Err(StoreError::io(&error));
+                }
+                exists => exists.unwrap_or(false),
+            };
+        }
         if !is_store {
             return Err(match fs::metadata(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => StoreError::io(&error),
@@ -226,7 +248,7 @@ fn build(
 }
 
 /// Takes the lock without waiting, and notes who holds it.
-fn take_lock(path: &Path, mode: OpenMode) -> Result<File, StoreError> {
+fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
@@ -234,24 +256,31 @@ fn take_lock(path: &Path, mode: OpenMode) -> Result<File, StoreError> {
         .truncate(false)
         .mode(0o600)
         .open(path);
-    let mut lock = match (opened, mode) {
-        (Ok(lock), _) => lock,
+    let mut file = match (opened, mode) {
+        (Ok(file), _) => file,
         (Err(_), OpenMode::ReadOnly) => File::open(path).map_err(|error| StoreError::io(&error))?,
         (Err(error), OpenMode::ReadWrite) => return Err(StoreError::io(&error)),
     };
-    match lock.try_lock() {
+    match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            let _read = (&mut lock).take(32).read_to_string(&mut holder);
+            let _read = (&mut file).take(32).read_to_string(&mut holder);
             return Err(StoreError::Locked(holder.trim().parse().unwrap_or(0)));
         }
         Err(TryLockError::Error(error)) => return Err(StoreError::io(&error)),
     }
+    let mut lock = Lock {
+        file,
+        process: std::process::id(),
+    };
     let noted = set_private_mode(path)
-        .and_then(|()| lock.set_len(0))
-        .and_then(|()| lock.seek(SeekFrom::Start(0)))
-        .and_then(|_| lock.write_all(format!("{}\n", std::process::id()).as_bytes()));
+        .and_then(|()| lock.file.set_len(0))
+        .and_then(|()| lock.file.seek(SeekFrom::Start(0)))
+        .and_then(|_| {
+            lock.file
+                .write_all(format!("{}\n", lock.process).as_bytes())
+        });
     match (noted, mode) {
         (Err(error), OpenMode::ReadWrite) => Err(StoreError::io(&error)),
         _ => Ok(lock),

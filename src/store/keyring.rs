@@ -1,11 +1,11 @@
 //! Keeps the keyring's two copies on disk and its counter in the root.
 
+use crate::audit::Draft;
 use crate::backend::{Copy, Item, KeyStore};
 use crate::key::{KeyError, Keyring};
 
 use super::core::Core;
 use super::{Store, StoreError};
-use crate::backend::Batch;
 
 /// Writes both copies, one after the other, each durably.
 pub(super) fn write(keys: &dyn KeyStore, keyring: &Keyring) -> Result<(), StoreError> {
@@ -24,6 +24,7 @@ impl Store {
     /// that a crash between the two leaves a keyring that is newer than the root: allowed.
     pub(crate) fn change_keyring<T>(
         &self,
+        event: &str,
         change: impl FnOnce(&mut Keyring) -> Result<T, KeyError>,
     ) -> Result<T, StoreError> {
         let core: &Core = &self.core;
@@ -40,7 +41,7 @@ impl Store {
         })?;
         core.keyring_written(keyring.counter());
         drop(keyring);
-        let seq = core.commit(Batch::default(), Vec::new())?;
+        let seq = core.commit_noted(vec![Draft::new(event)])?;
         core.wait_durable(seq)?;
         Ok(value)
     }

@@ -13,11 +13,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
+use crate::audit::{Chain, Draft};
 use crate::backend::BackendStats;
 use crate::clock::UnixMillis;
 use crate::path::{MemoryPath, ROOT, TenantName};
 use crate::retention::Schedule;
 
+mod audit;
 mod change;
 mod content;
 mod core;
@@ -25,6 +27,7 @@ mod directory;
 mod durability;
 mod error;
 mod expiry;
+mod holds;
 mod index;
 mod jobs;
 mod keyring;
@@ -36,6 +39,7 @@ mod sweep;
 mod tenant;
 mod verify;
 
+pub use audit::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::StoreDirectory;
 pub use error::{Abort, StoreError};
@@ -102,7 +106,7 @@ pub struct TenantStats {
 pub(crate) struct Store {
     core: Arc<Core>,
     policy: RwLock<Arc<str>>,
-    reaper: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     /// Keeps the directory locked for as long as the store is open.
     directory: Mutex<Option<StoreDirectory>>,
 }
@@ -118,19 +122,15 @@ impl Store {
     }
 
     fn start(core: Arc<Core>, policy: String) -> Result<Self, StoreError> {
-        let mut reaper = None;
+        let mut threads = Vec::new();
         if core.mode == OpenMode::ReadWrite {
-            let core = Arc::clone(&core);
-            let thread = std::thread::Builder::new()
-                .name("strongroom-reaper".to_owned())
-                .spawn(move || jobs::reap(&core))
-                .map_err(|error| StoreError::io(&error))?;
-            reaper = Some(thread);
+            threads.push(spawn("strongroom-reaper", &core, jobs::reap)?);
+            threads.push(spawn("strongroom-audit", &core, audit::write_entries)?);
         }
         Ok(Self {
             core,
             policy: RwLock::new(policy.into()),
-            reaper: Mutex::new(reaper),
+            threads: Mutex::new(threads),
             directory: Mutex::new(None),
         })
     }
@@ -166,6 +166,50 @@ impl Store {
         plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
         self.core.write_soon(tenant, plan)
+    }
+
+    /// What is audited from here on.
+    pub(crate) fn set_audit(&self, settings: crate::policy::Audit) {
+        self.core.set_audit(settings);
+    }
+
+    /// Notes an operation that changed nothing, if the policy says so.
+    pub(crate) fn note(
+        &self,
+        tenant: &Arc<Tenant>,
+        draft: Draft,
+        is_view: bool,
+    ) -> Result<(), StoreError> {
+        self.core.note(tenant, draft, is_view)
+    }
+
+    /// Notes an operation of the operator's in the store's own chain.
+    pub(crate) fn note_event(&self, draft: Draft) -> Result<(), StoreError> {
+        let seq = self.core.commit_noted(vec![draft])?;
+        self.core.wait_durable(seq)
+    }
+
+    /// Reads the audit chain of one tenant, or the store's own, and checks every link.
+    pub(crate) fn audit_chain(
+        &self,
+        tag: Option<crate::key::FileTag>,
+        each: impl FnMut(AuditRecord),
+    ) -> Result<Chain, StoreError> {
+        self.core.audit_chain(tag, each)
+    }
+
+    /// Removes audit entries older than `before` from a tenant's chain, or the store's own.
+    pub(crate) fn prune_audit(
+        &self,
+        tenant: Option<&Tenant>,
+        before: crate::clock::UnixMillis,
+    ) -> Result<u64, StoreError> {
+        self.core.prune_audit(tenant, before)
+    }
+
+    /// The store's random id.
+    pub(crate) fn id(&self) -> crate::key::StoreId {
+        self.core.crypto.id
     }
 
     /// Takes away what is expired at or below a path, or only counts it.
@@ -287,6 +331,8 @@ impl Store {
     /// unlocks it. Handles that are left refuse all further work.
     pub(crate) fn close(&self) -> Result<(), StoreError> {
         self.core.check_process()?;
+        // Entries that wait are written while the store still takes writes.
+        let _flushed = self.core.flush_audit();
         if self.core.jobs.closing.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -299,13 +345,11 @@ impl Store {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         self.core.jobs.changed.notify_all();
-        let reaper = self
-            .reaper
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(reaper) = reaper {
-            let _ended = reaper.join();
+        self.core.audit.wake();
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            let _ended = thread.join();
         }
         let closed = self.core.close();
         drop(
@@ -324,6 +368,18 @@ pub(crate) fn earlier(a: Option<UnixMillis>, b: Option<UnixMillis>) -> Option<Un
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
+}
+
+fn spawn(
+    name: &str,
+    core: &Arc<Core>,
+    work: impl FnOnce(&Core) + Send + 'static,
+) -> Result<JoinHandle<()>, StoreError> {
+    let core = Arc::clone(core);
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || work(&core))
+        .map_err(|error| StoreError::io(&error))
 }
 
 impl Drop for Store {

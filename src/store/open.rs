@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
+use crate::audit::{Chain, Draft};
 use crate::backend::{Backend, Batch, Item, KeyStore};
 use crate::clock::Clock;
 use crate::key::aead::Cipher;
@@ -11,7 +12,7 @@ use crate::key::{FileTag, Keyring, Random};
 use crate::record::{Job, JobId, RecordKey, Root, SetHash};
 use crate::seal::{self, Place};
 
-use super::core::{Core, CoreParts, StoreCrypto, StoredJob, Top, TopChange, digest};
+use super::core::{Core, CoreParts, Extra, StoreCrypto, StoredJob, Top, TopChange, digest};
 use super::index::{ShortMac, short};
 use super::reader::SCAN_RECORDS;
 use super::state::{self, State};
@@ -47,6 +48,7 @@ pub(crate) fn create(
         set_hash: SetHash::default(),
         keyring_counter: keyring.counter(),
         trusted_time: ground.clock.now(),
+        audit: Chain::EMPTY,
     };
     let key = RecordKey::Root.to_bytes();
     let place = Place {
@@ -162,6 +164,7 @@ fn crypto(keyring: &Keyring) -> StoreCrypto {
         id: keyring.store_id(),
         top: Cipher::new(&keys.root),
         policy: Cipher::new(&keys.policy),
+        audit: Cipher::new(&keys.audit),
         inventory: MacKey::new(&keys.root.derive("strongroom/v1/store-inventory")),
         state: MacKey::new(&keys.state),
         tag: MacKey::new(&keys.tag.derive("strongroom/v1/file-tag")),
@@ -337,7 +340,12 @@ impl Core {
                 });
             }
         }
-        let seq = self.commit(Batch::default(), changes)?;
+        let drafts = vec![Draft::new("policy set")];
+        let extra = Extra {
+            drafts,
+            ..Extra::default()
+        };
+        let seq = self.commit_with(extra, Batch::default(), changes)?;
         self.wait_durable(seq)
     }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use crate::clock::UnixMillis;
 use crate::path::{MemoryPath, ROOT};
 use crate::record::{
-    CHUNK_BYTES, Dirent, DirentBody, FileMeta, Hold, NodeId, RecordKey, SetHash, Share, Summary,
+    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NodeId, RecordKey, SetHash, Share, Summary,
     padded_content_bytes,
 };
 use crate::seal;
@@ -19,7 +19,6 @@ use crate::seal;
 use super::core::Core;
 use super::expiry::Expiry;
 use super::index::{ShortMac, short};
-use super::sweep::Swept;
 use super::tenant::{Live, Tenant};
 use super::{Abort, StoreError};
 
@@ -153,21 +152,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Whether a file is expired, and so does not exist.
-    pub(super) fn is_expired(&self, directory: &Directory, entry: &Dirent) -> bool {
-        match (&self.expiry, &entry.body) {
-            (Some(expiry), DirentBody::File(meta)) => {
-                expiry.is_expired(&directory.path_of(&entry.name), meta, directory.moved_at)
-            }
-            _ => false,
-        }
-    }
-
-    /// The holds that are in force.
-    pub(crate) fn holds(&self) -> &[(String, Hold)] {
-        self.expiry.as_ref().map_or(&[], |expiry| &expiry.holds)
-    }
-
     /// The tenant's list of holds, as a directory.
     pub(super) fn hold_list(&self) -> Directory {
         let summary = self
@@ -261,88 +245,6 @@ impl Reader<'_> {
             entries.retain(|entry| !self.is_expired(directory, entry));
         }
         Ok(entries)
-    }
-
-    /// Whether anything below a directory may be expired. Without that, its summary counts
-    /// what exists.
-    pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
-        let below = &directory.summary.below;
-        self.expiry.as_ref().is_some_and(|expiry| {
-            expiry
-                .schedule
-                .may_hold_expired(&directory.path, below, expiry.now)
-        })
-    }
-
-    /// Counts the expired files below a directory, and the directories that would be empty
-    /// without them. Says whether this is one of those.
-    pub(super) fn count_expired(
-        &self,
-        directory: &Directory,
-        swept: &mut Swept,
-    ) -> Result<bool, StoreError> {
-        if !self.may_hold_expired(directory) {
-            return Ok(false);
-        }
-        let mut goes = false;
-        let mut stays = false;
-        for entry in self.all_children(directory)? {
-            if self.is_expired(directory, &entry) {
-                swept.file(directory.path_of(&entry.name), entry.share().bytes);
-                goes = true;
-                continue;
-            }
-            match directory.child(&entry) {
-                Some(below) if self.count_expired(&below, swept)? => {
-                    swept.directories += 1;
-                    goes = true;
-                }
-                _ => stays = true,
-            }
-        }
-        Ok(goes && !stays)
-    }
-
-    /// Lowers `soonest` to the moment at which the next file below a directory expires. What
-    /// is expired already does not count.
-    pub(super) fn next_expiry(
-        &self,
-        directory: &Directory,
-        soonest: &mut Option<UnixMillis>,
-    ) -> Result<(), StoreError> {
-        let Some(expiry) = &self.expiry else {
-            return Ok(());
-        };
-        let bound = expiry
-            .schedule
-            .next_due(&directory.path, &directory.summary.below);
-        if !bound.is_some_and(|bound| soonest.is_none_or(|soonest| bound < soonest)) {
-            return Ok(());
-        }
-        for entry in self.all_children(directory)? {
-            if let DirentBody::File(meta) = &entry.body {
-                let path = directory.path_of(&entry.name);
-                let due = expiry.due_at(&path, meta, directory.moved_at);
-                if let Some(due) = due.filter(|due| *due > expiry.now) {
-                    *soonest = Some(soonest.map_or(due, |soonest| soonest.min(due)));
-                }
-            } else if let Some(below) = directory.child(&entry) {
-                self.next_expiry(&below, soonest)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The hold on a path or on a directory above it.
-    pub(crate) fn hold_on(&self, path: &MemoryPath) -> Option<&Hold> {
-        let (_, hold) = self.expiry.as_ref()?.hold_on(path.as_str())?;
-        Some(hold)
-    }
-
-    /// The held path at, above or below a directory.
-    pub(crate) fn held_in(&self, directory: &MemoryPath) -> Option<&str> {
-        let (path, _) = self.expiry.as_ref()?.hold_in(directory.as_str())?;
-        Some(path)
     }
 
     /// Totals of what exists below a directory.

@@ -40,7 +40,8 @@ impl SafetyCopy {
         let is_there = step().map_err(|error| StoreError::io(&error))?;
         let is_wanted = is_needed && (keep_large || bytes_in(live) <= COPY_BYTES_MAX);
         let has_room = || room_bytes(live).is_none_or(|room| room > 2 * bytes_in(live));
-        if !is_there && !(is_wanted && has_room()) {
+        let is_made = is_there || (is_wanted && has_room());
+        if !is_made {
             return Ok(Self {
                 live: live.to_path_buf(),
                 copy: None,

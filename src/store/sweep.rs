@@ -1,10 +1,11 @@
 //! Takes away what is expired: walks down from a head and skips whatever cannot hold anything due.
 
+use crate::audit::Draft;
 use crate::clock::UnixMillis;
 use crate::path::{Guard, GuardError, MemoryPath};
 use crate::record::{DirentBody, Share};
 
-use super::change::{Bounds, Change};
+use super::change::Change;
 use super::core::{ClockState, Core};
 use super::reader::Directory;
 use super::tenant::Tenant;
@@ -69,6 +70,13 @@ impl Core {
                 if !batch.has_work {
                     return Err(Abort::Refused(()));
                 }
+                // Raised bounds alone change nothing that anyone could see.
+                if batch.swept.files > 0 || batch.swept.directories > 0 {
+                    let detail = format!("{} files", batch.swept.files);
+                    let mut draft = Draft::new("expire").detail(detail);
+                    draft.bytes = batch.swept.bytes;
+                    change.audit(draft);
+                }
                 Ok(batch)
             });
             let batch = match batch {
@@ -98,7 +106,7 @@ impl Core {
         if self.clock_state() != ClockState::Trusted {
             return Ok(());
         }
-        let seq = self.commit(crate::backend::Batch::default(), Vec::new())?;
+        let seq = self.commit_noted(vec![Draft::new("expire")])?;
         self.wait_durable(seq)
     }
 }
@@ -199,6 +207,13 @@ enum Left {
     Nothing,
     /// Files and directories with these bounds.
     Something(Bounds),
+}
+
+/// The earliest last access and the earliest creation of all files below a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) oldest: UnixMillis,
+    pub(super) born: UnixMillis,
 }
 
 impl Bounds {

@@ -46,6 +46,7 @@ pub(super) struct TenantCrypto {
     records: BTreeMap<u32, Cipher>,
     names: MacKey,
     pseudonyms: MacKey,
+    pub(super) audit_paths: Cipher,
     pub(super) inventory: MacKey,
     store: StoreId,
 }
@@ -62,6 +63,7 @@ impl TenantCrypto {
             epoch: *epoch,
             names: MacKey::new(&keys.name_key()),
             pseudonyms: MacKey::new(&keys.pseudonym_key()),
+            audit_paths: Cipher::new(&keys.audit_path_key()),
             inventory: MacKey::new(&keys.inventory_key()),
             records,
             store,

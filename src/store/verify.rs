@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::audit::Chain;
 use crate::key::FileTag;
 use crate::record::{ContentId, DirentBody, Job, NodeId, RecordKey, TenantId};
 
 use super::StoreError;
+use super::audit::STORE_CHAIN;
 use super::core::Core;
 use super::open::{scan_all, sum_listed};
 use super::reader::{Directory, Reader};
@@ -54,7 +56,10 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     core.check_open()?;
     let mut report = VerifyReport::default();
     check_root(core, &mut report);
-    let mut known = HashSet::new();
+    let mut known = HashSet::from([STORE_CHAIN]);
+    if let Err(error) = core.read_chain(STORE_CHAIN, None, &core.root().audit, |_| ()) {
+        report.problem(None, None, &error);
+    }
     for tag in core.known_heads() {
         report.tenants += 1;
         // The key file is read again: the running process does not need it, the next one does.
@@ -133,6 +138,7 @@ struct Reached {
     directories: HashSet<NodeId>,
     /// With the number of chunks of each.
     contents: HashMap<ContentId, u32>,
+    audit: Chain,
 }
 
 /// Checks one tenant under its lock, so that no write changes what is being compared.
@@ -166,8 +172,14 @@ fn verify_tenant(
         reached: Reached::default(),
     };
     let holds = walk.directory(&reader.hold_list(), "(the list of holds)");
+    // It is kept like a directory, but is none.
+    walk.report.directories -= 1;
     let is_whole = walk.directory(&reader.root(), "/memories") && holds;
     let mut reached = walk.reached;
+    reached.audit = live.head.audit;
+    if let Err(error) = core.read_chain(id, Some(&live.crypto), &live.head.audit, |_| ()) {
+        report.problem(Some(tenant), None, &error);
+    }
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
         reach_trash(core, tenant, &live, &mut reached);
@@ -296,6 +308,7 @@ fn find_strays(
     for prefix in [
         RecordKey::dirents_of_tenant(id),
         RecordKey::chunks_of_tenant(id),
+        RecordKey::audit_of(id),
     ] {
         let scanned = scan_all(&*core.backend, &prefix, |key, _| {
             let is_reached = match RecordKey::from_bytes(key) {
@@ -306,6 +319,9 @@ fn find_strays(
                     .contents
                     .get(&content)
                     .is_some_and(|chunks| number < *chunks),
+                Some(RecordKey::Audit(_, seq)) => {
+                    (reached.audit.first..=reached.audit.last).contains(&seq)
+                }
                 _ => false,
             };
             strays += u64::from(!is_reached);
@@ -373,7 +389,7 @@ fn find_strange_spaces(core: &Core, report: &mut VerifyReport) -> Result<(), Sto
     let root = RecordKey::Root.to_bytes();
     let first = core.backend.scan(&[], None, 1)?;
     let behind_root = core.backend.scan(&root, Some(&root), 1)?;
-    let mut last = RecordKey::jobs();
+    let mut last = RecordKey::last_space();
     last.resize(1 + 64, 0xFF);
     let behind_all = core.backend.scan(&[], Some(&last), 1)?;
     let is_clean = first.first().is_none_or(|(key, _)| *key == root)

@@ -78,7 +78,8 @@ fn is_encoded_pair(bytes: &[u8]) -> bool {
 
 /// Whether a word of running text is a password by its look.
 pub(super) fn is_strong(scene: Scene<'_>, bytes: &[u8]) -> bool {
-    if bytes.len() < 4 || bytes.len() > 128 || bytes.iter().all(u8::is_ascii_lowercase) {
+    let option = bytes.starts_with(b"-") || bytes.windows(2).any(|w| w == b"::");
+    if option || bytes.len() < 4 || bytes.len() > 128 || bytes.iter().all(u8::is_ascii_lowercase) {
         return false;
     }
     let digits = bytes.iter().filter(|b| b.is_ascii_digit()).count();
@@ -106,7 +107,7 @@ pub(super) fn is_strong(scene: Scene<'_>, bytes: &[u8]) -> bool {
         || (symbols > 0 && letters > 2)
         || (letters == 0 && digits >= 4 && digits == bytes.len())
         || (joints >= 2 && letters > 8)
-        || case_turns(bytes) >= 2;
+        || (case_turns(bytes) >= 2 && !is_identifier(bytes));
     mixed
         && !is_one_of(bytes, NO_PASSWORD)
         && !is_measure(bytes)
@@ -313,7 +314,7 @@ pub(super) fn is_one_of(word: &[u8], list: &[&str]) -> bool {
 
 #[rustfmt::skip]
 const NO_PASSWORD: &[&str] = &[
-    "string", "str", "bool", "boolean", "int", "integer", "number", "text", "none", "null", "nil",
+    "string", "str", "mut", "match", "else", "u8", "u32", "u64", "usize", "options", "expr", "bool", "boolean", "int", "integer", "number", "text", "none", "null", "nil",
     "true", "false", "undefined", "any", "object", "varchar", "char", "bytes", "byte", "required",
     "optional", "stored", "hidden", "unknown", "expired", "invalid", "incorrect", "missing",
     "empty", "protected", "encrypted", "hashed", "unchanged", "same", "n/a", "tbd", "todo", "yes",

@@ -43,6 +43,14 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
                 || matches!(b, b' ' | b'_' | b'-' | b'/' | b'"' | b'*' | b'\r')
                 || *b == separator
         });
+    // Lines of code have commas too; a heading begins its line and ends without one.
+    let heading = heading
+        && text.at(start).is_ascii_alphanumeric()
+        && !matches!(text.before(end), b',' | b' ')
+        && !text
+            .cut(end + 1, next_end)
+            .iter()
+            .any(|b| matches!(b, b'(' | b'{' | b'['));
     let is_table = if separator == b'|' { ruled } else { heading };
     if !is_table {
         return;
@@ -82,6 +90,9 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
             quoted: true,
         };
         let spaced = text.cut(cell.0, cell.1).contains(&b' ');
+        if separator != b'|' && text.cut(cell.0, cell.1).contains(&b'(') {
+            return;
+        }
         let sure = match class {
             key::Class::Password => judge::is_password(scene, name_bytes, v, false) && !spaced,
             key::Class::Secret => judge::is_secret(scene, name_bytes, v, false),

@@ -1,0 +1,179 @@
+//! The audit log as an auditor reads it, and checkpoints to keep outside the store.
+
+use crate::audit::{Chain, Draft, Entry, entry_hash, hex};
+use crate::error::Error;
+use crate::store::{AuditRecord, StoreError};
+
+use super::{Tenant, Vault};
+
+/// What reading the audit log found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AuditReport {
+    /// Chains read: one for each tenant and the store's own.
+    pub chains: u64,
+    /// Entries read, all of them linked and in their place.
+    pub entries: u64,
+    /// Chains that are damaged: whose, and what is wrong.
+    pub problems: Vec<(String, String)>,
+}
+
+/// A line to keep outside the store. Whoever has it can tell, later, that the store has not
+/// been put back to a time before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The store's id, in hexadecimal.
+    pub store: String,
+    /// The number of the checkpoint's entry in the store's own chain.
+    pub seq: u64,
+    /// A random id that only this entry has, in hexadecimal.
+    pub id: String,
+}
+
+impl Checkpoint {
+    const PREFIX: &'static str = "strongroom-checkpoint-1";
+
+    /// The checkpoint that this line is.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.split_ascii_whitespace();
+        let is_one = parts.next() == Some(Self::PREFIX);
+        let (store, seq, id) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_hex = |text: &str| text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_whole = is_one && parts.next().is_none() && is_hex(store) && is_hex(id);
+        is_whole.then(|| {
+            Some(Self {
+                store: store.to_owned(),
+                seq: seq.parse().ok()?,
+                id: id.to_owned(),
+            })
+        })?
+    }
+}
+
+impl std::fmt::Display for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} {} {} {}",
+            Self::PREFIX,
+            self.store,
+            self.seq,
+            self.id
+        )
+    }
+}
+
+impl Vault {
+    /// Reads the whole audit log, checks every link, and hands each entry to `each` with the
+    /// name of its tenant (`None` for the store's own chain). A damaged chain is reported,
+    /// and the others are read.
+    ///
+    /// # Errors
+    /// When the store itself cannot go on.
+    pub fn audit(
+        &self,
+        tenant: Option<&str>,
+        mut each: impl FnMut(Option<&str>, &AuditRecord),
+    ) -> Result<AuditReport, Error> {
+        let store = &self.shared.store;
+        let mut report = AuditReport::default();
+        let tags = match tenant {
+            Some(name) => vec![self.tenant(name)?.tag()],
+            None => store.tenant_tags(),
+        };
+        let own = if tenant.is_none() {
+            vec![None]
+        } else {
+            Vec::new()
+        };
+        for tag in own.into_iter().chain(tags.into_iter().map(Some)) {
+            let name = tag.map(|tag| match store.tenant_by_tag(tag) {
+                Ok(tenant) => tenant.name().as_str().to_owned(),
+                Err(_) => tag.to_string(),
+            });
+            report.chains += 1;
+            let read = store.audit_chain(tag, |record| {
+                report.entries += 1;
+                each(name.as_deref(), &record);
+            });
+            match read {
+                Ok(_) => {}
+                Err(error) if error.is_damage() => {
+                    let whose = name.unwrap_or_else(|| "the store".to_owned());
+                    report.problems.push((whose, error.to_string()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Writes an entry with a random id into the store's own chain and returns a line to
+    /// keep elsewhere.
+    ///
+    /// # Errors
+    /// When the policy keeps no audit log, or as any write.
+    pub fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        if !self.policy().audit.enabled {
+            return Err(
+                StoreError::Limit("the policy keeps no audit log ([audit] enabled)").into(),
+            );
+        }
+        let mut id = [0; 16];
+        self.shared.fill_random(&mut id)?;
+        let id = hex(&id);
+        let store = &self.shared.store;
+        store.note_event(Draft::new("checkpoint").detail(id.clone()))?;
+        let mut seq = None;
+        store.audit_chain(None, |record| {
+            if record.entry.detail.as_ref() == Some(&id) {
+                seq = Some(record.entry.seq);
+            }
+        })?;
+        let seq = seq.ok_or(StoreError::Damaged("the audit log"))?;
+        Ok(Checkpoint {
+            store: store.id().to_string(),
+            seq,
+            id,
+        })
+    }
+
+    /// Whether the store still holds the checkpoint's entry: if not, it was put back to a
+    /// time before it (or is another store).
+    ///
+    /// # Errors
+    /// When the store's own chain cannot be read.
+    pub fn has_checkpoint(&self, checkpoint: &Checkpoint) -> Result<bool, Error> {
+        let store = &self.shared.store;
+        if store.id().to_string() != checkpoint.store {
+            return Ok(false);
+        }
+        let mut is_there = false;
+        let chain: Chain = store.audit_chain(None, |record| {
+            is_there |= record.entry.seq == checkpoint.seq
+                && record.entry.detail.as_deref() == Some(checkpoint.id.as_str());
+        })?;
+        // A pruned entry proves nothing, but the chain has gone on past it.
+        Ok(is_there || (chain.first > checkpoint.seq && chain.last >= checkpoint.seq))
+    }
+}
+
+impl Tenant {
+    /// Checks an exported chain without the store: each line is an entry's JSON text, the
+    /// oldest first. Returns the number and hash of the last entry.
+    #[must_use]
+    pub fn check_exported<'a>(lines: impl IntoIterator<Item = &'a str>) -> Option<(u64, String)> {
+        let mut last: Option<(u64, String)> = None;
+        for line in lines {
+            let entry = Entry::from_json(line.as_bytes()).ok()?;
+            if let Some((seq, hash)) = &last
+                && (entry.seq != seq + 1 || entry.prev != *hash)
+            {
+                return None;
+            }
+            last = Some((entry.seq, hex(&entry_hash(line.as_bytes()))));
+        }
+        last
+    }
+}
