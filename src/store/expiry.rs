@@ -8,8 +8,9 @@ use crate::record::{Dirent, DirentBody, FileMeta, Hold};
 use crate::retention::Schedule;
 
 use super::StoreError;
-use super::reader::{Directory, Reader};
+use super::reader::Reader;
 use super::sweep::Swept;
+use super::walk::Directory;
 
 /// The schedule, the trusted time, and the holds in force then.
 pub(crate) struct Expiry {

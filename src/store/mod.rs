@@ -21,6 +21,7 @@ use crate::retention::Schedule;
 
 mod audit;
 mod change;
+mod clock;
 mod content;
 mod core;
 mod directory;
@@ -38,19 +39,21 @@ mod state;
 mod sweep;
 mod tenant;
 mod verify;
+mod walk;
 
 pub use audit::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::StoreDirectory;
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
-pub(crate) use reader::{Directory, Reader, Urgency, Walk};
+pub(crate) use reader::Reader;
 pub use sweep::Swept;
 pub(crate) use tenant::Tenant;
 pub use verify::{Depth, Problem, VerifyReport};
+pub(crate) use walk::{Directory, Urgency, Walk};
 
-pub use self::core::ClockState;
 use self::core::Core;
+pub use clock::ClockState;
 
 /// Whether a store may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

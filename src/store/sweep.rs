@@ -6,9 +6,10 @@ use crate::path::{Guard, GuardError, MemoryPath};
 use crate::record::{DirentBody, Share};
 
 use super::change::Change;
-use super::core::{ClockState, Core};
-use super::reader::Directory;
+use super::clock::ClockState;
+use super::core::Core;
 use super::tenant::Tenant;
+use super::walk::Directory;
 use super::{Abort, StoreError};
 
 /// A batch of a sweep stops growing at this many operations.

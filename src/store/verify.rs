@@ -11,8 +11,9 @@ use super::StoreError;
 use super::audit::STORE_CHAIN;
 use super::core::Core;
 use super::open::{scan_all, sum_listed};
-use super::reader::{Directory, Reader};
+use super::reader::Reader;
 use super::tenant::{Live, Tenant};
+use super::walk::Directory;
 
 /// How much `verify` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
