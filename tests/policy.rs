@@ -318,6 +318,43 @@ fn audit_loads_and_is_written_back() {
 }
 
 #[test]
+fn retention_loads_and_is_written_back() {
+    let days = |days: u64| std::time::Duration::from_secs(days * 86_400);
+    let policy = load(
+        "[retention]\nexpire_after_last_access = \"90d\"\nkeep_at_least = \"1d12h\"\n\
+         access_granularity = \"5m\"\n\
+         [[retention.rules]]\npaths = [\"/memories/sessions/**\"]\n\
+         expire_after_last_access = \"7d\"\nexpire_after_created = \"never\"\n",
+    );
+    let retention = &policy.retention;
+    assert_eq!(retention.expire_after_last_access, Some(days(90)));
+    assert_eq!(retention.expire_after_created, None);
+    assert_eq!(retention.keep_at_least, days(3) / 2);
+    let rule = &retention.rules[0];
+    assert_eq!(rule.expire_after_last_access, Some(Some(days(7))));
+    assert_eq!(rule.expire_after_created, Some(None));
+    assert_eq!(rule.keep_at_least, None);
+    assert_eq!(load(&policy.to_toml()), policy);
+}
+
+/// docs/POLICY.md shows the same in its first table.
+#[test]
+fn the_shipped_policies_expire_as_documented() {
+    let days = |days: u64| Some(std::time::Duration::from_secs(days * 86_400));
+    for (name, after_access, after_created) in [
+        ("default", None, None),
+        ("strict", days(90), None),
+        ("hipaa", None, None),
+        ("pci", days(90), None),
+    ] {
+        let retention = policy::load_named_or_path(name).unwrap().retention;
+        assert_eq!(retention.expire_after_last_access, after_access, "{name}");
+        assert_eq!(retention.expire_after_created, after_created, "{name}");
+        assert!(retention.rules.is_empty(), "{name}");
+    }
+}
+
+#[test]
 fn neutral_values_of_later_parts_load() {
     let policy = load(
         "[retention]\nexpire_after_last_access = \"never\"\nkeep_at_least = \"0s\"\nrules = []\n\

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
+use super::keep_args::{ExpireArgs, HoldCommand};
 
 const KEY_HEADING: &str =
     "The key: one of these, or a variable, or a passphrase asked for on the terminal";
@@ -104,6 +105,26 @@ As a filter for another program, one answer a line:
 Example:
   strongroom rescan --store ./memory --key-file ./memory.key --all-tenants --dry-run")]
     Rescan(RescanArgs),
+    /// Remove what the policy's [retention] says is expired.
+    ///
+    /// What is expired does not exist for any command from that moment on; this takes it out
+    /// of the store, with the directories that it empties. Prints what went and when the next
+    /// file expires. Run it every night.
+    ///
+    /// A clock that is more than 5 minutes behind, or 400 days ahead, of what the store has
+    /// seen is not believed: nothing is removed, and the exit code is 1.
+    #[command(after_help = "\
+Example:
+  strongroom expire --store ./memory --key-file ./memory.key --dry-run")]
+    Expire(ExpireArgs),
+    /// What must be kept whatever the policy says: against expiry, edits, delete and rename.
+    #[command(after_help = "\
+Example:
+  strongroom hold list --store ./memory --key-file ./memory.key --all-tenants")]
+    Hold {
+        #[command(subcommand)]
+        command: HoldCommand,
+    },
     /// Show totals. Writes nothing.
     #[command(after_help = "\
 Example:

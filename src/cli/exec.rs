@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::mem::discriminant;
 
 use strongroom::wire::LineReader;
-use strongroom::{Code, Error, Tenant};
+use strongroom::{ClockState, Code, Error, Tenant, Vault};
 
 use super::args::ExecArgs;
 use super::failure::{Exit, Failure, Stop};
@@ -23,6 +23,11 @@ pub fn run(args: &ExecArgs) -> Result<(), Stop> {
     if let Some(actor) = &args.actor.actor {
         tenant = tenant.as_actor(actor, args.actor.session.as_deref());
     }
+    let mut told = Told {
+        // Opening it has warned already.
+        clock: vault.clock() != ClockState::Trusted,
+        kinds: HashSet::new(),
+    };
     let held = Held::new(vault).map_err(|error| {
         Failure::new(
             Exit::Other,
@@ -33,14 +38,13 @@ pub fn run(args: &ExecArgs) -> Result<(), Stop> {
     if io::stdin().is_terminal() {
         say("reading tool calls, one JSON object a line; Ctrl-D ends");
     }
-    let served = serve(&tenant, &held);
+    let served = serve(&tenant, &held, &mut told);
     let closed = held.close();
     served?;
     Ok(closed?)
 }
 
-fn serve(tenant: &Tenant, held: &Held) -> Result<(), Stop> {
-    let mut told = Told::default();
+fn serve(tenant: &Tenant, held: &Held, told: &mut Told) -> Result<(), Stop> {
     for line in LineReader::new(io::stdin().lock(), tenant.line_bytes_max()) {
         let line = line.map_err(|error| {
             Failure::new(
@@ -50,7 +54,10 @@ fn serve(tenant: &Tenant, held: &Held) -> Result<(), Stop> {
             )
         })?;
         let answer = {
-            let _busy = held.busy();
+            let busy = held.busy();
+            if let Some(vault) = &*busy {
+                told.warn_of_clock(vault);
+            }
             tenant.answer(line.request())
         };
         if let Some(failure) = &answer.failure {
@@ -63,13 +70,18 @@ fn serve(tenant: &Tenant, held: &Held) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Failures of the store that stderr has heard of: each kind is told once.
-#[derive(Default)]
+/// What stderr has heard of: each kind of failure is told once, and so is the clock.
 struct Told {
+    clock: bool,
     kinds: HashSet<(Code, Option<std::mem::Discriminant<strongroom::StoreError>>)>,
 }
 
 impl Told {
+    /// A process that serves for long may see its clock go wrong.
+    fn warn_of_clock(&mut self, vault: &Vault) {
+        self.clock = self.clock || open::warn_of_clock(vault);
+    }
+
     fn tell(&mut self, error: &Error) {
         let kind = match error {
             Error::Store(error) => Some(discriminant(error)),

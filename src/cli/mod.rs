@@ -11,22 +11,29 @@ mod args;
 mod audit;
 mod examples;
 mod exec;
+mod expire;
 mod failure;
 mod held;
+mod hold;
 mod init;
+mod keep_args;
 mod keys;
 mod open;
 mod output;
 mod policy;
+mod progress;
 mod redact;
 mod rescan;
 mod slots;
 mod stats;
+mod tenants;
+mod time;
 mod verify;
 mod words;
 
 use args::{Cli, Command, KeyCommand, PolicyCommand, TenantCommand};
 use failure::Stop;
+use keep_args::HoldCommand;
 
 pub use output::say;
 
@@ -56,6 +63,12 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         Command::Checkpoint(args) => audit::checkpoint(args),
         Command::Redact(args) => redact::run(args),
         Command::Rescan(args) => rescan::run(args),
+        Command::Expire(args) => expire::run(args),
+        Command::Hold { command } => match command {
+            HoldCommand::Add(args) => hold::add(args),
+            HoldCommand::Remove(args) => hold::remove(args),
+            HoldCommand::List(args) => hold::list(args),
+        },
         Command::Stats(args) => stats::run(args),
         Command::Tenant {
             command: TenantCommand::List(args),

@@ -219,11 +219,11 @@ impl Core {
             return Ok(None);
         };
         let directory = last.id;
-        if let Some(expected) = last.unchecked.take() {
-            if !self.is_trash_whole(crypto, directory, expected)? {
-                self.note_damage();
-                return Err(StoreError::Damaged("a deleted directory"));
-            }
+        if let Some(expected) = last.unchecked.take()
+            && !self.is_trash_whole(crypto, directory, expected)?
+        {
+            self.note_damage();
+            return Err(StoreError::Damaged("a deleted directory"));
         }
         let prefix = RecordKey::dirents_of(crypto.id, directory);
         let page = self.backend.scan(&prefix, None, ENTRIES_PER_BATCH)?;

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::path::{MemoryPath, ROOT};
 use crate::record::{
-    CHUNK_BYTES, Dirent, DirentBody, FileMeta, Hold, NodeId, RecordKey, SetHash, Share, Summary,
+    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NodeId, RecordKey, SetHash, Share, Summary,
     padded_content_bytes,
 };
 use crate::seal;
@@ -18,7 +18,6 @@ use crate::seal;
 use super::core::Core;
 use super::expiry::Expiry;
 use super::index::{ShortMac, short};
-use super::sweep::Swept;
 use super::tenant::{Live, Tenant};
 use super::walk::{Directory, Urgency, Walk};
 use super::{Abort, StoreError};
@@ -71,21 +70,6 @@ impl Reader<'_> {
         } else {
             Urgency::Soon
         })
-    }
-
-    /// Whether a file is expired, and so does not exist.
-    pub(super) fn is_expired(&self, directory: &Directory, entry: &Dirent) -> bool {
-        match (&self.expiry, &entry.body) {
-            (Some(expiry), DirentBody::File(meta)) => {
-                expiry.is_expired(&directory.path_of(&entry.name), meta, directory.moved_at)
-            }
-            _ => false,
-        }
-    }
-
-    /// The holds that are in force.
-    pub(crate) fn holds(&self) -> &[(String, Hold)] {
-        self.expiry.as_ref().map_or(&[], |expiry| &expiry.holds)
     }
 
     /// The tenant's list of holds, as a directory.
@@ -181,48 +165,6 @@ impl Reader<'_> {
             entries.retain(|entry| !self.is_expired(directory, entry));
         }
         Ok(entries)
-    }
-
-    /// Whether anything below a directory may be expired. Without that, its summary counts
-    /// what exists.
-    pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
-        let below = &directory.summary.below;
-        self.expiry.as_ref().is_some_and(|expiry| {
-            expiry
-                .schedule
-                .may_hold_expired(&directory.path, below, expiry.now)
-        })
-    }
-
-    /// Counts the expired files below a directory.
-    pub(super) fn count_expired(
-        &self,
-        directory: &Directory,
-        swept: &mut Swept,
-    ) -> Result<(), StoreError> {
-        if !self.may_hold_expired(directory) {
-            return Ok(());
-        }
-        for entry in self.all_children(directory)? {
-            if self.is_expired(directory, &entry) {
-                swept.file(directory.path_of(&entry.name), entry.share().bytes);
-            } else if let Some(below) = directory.child(&entry) {
-                self.count_expired(&below, swept)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The hold on a path or on a directory above it.
-    pub(crate) fn hold_on(&self, path: &MemoryPath) -> Option<&Hold> {
-        let (_, hold) = self.expiry.as_ref()?.hold_on(path.as_str())?;
-        Some(hold)
-    }
-
-    /// The held path at, above or below a directory.
-    pub(crate) fn held_in(&self, directory: &MemoryPath) -> Option<&str> {
-        let (path, _) = self.expiry.as_ref()?.hold_in(directory.as_str())?;
-        Some(path)
     }
 
     /// Totals of what exists below a directory.

@@ -66,7 +66,7 @@ fn millis(timestamp: Timestamp) -> Result<UnixMillis, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::output::utc;
+    use crate::cli::time::utc;
 
     /// 2026-01-01T00:00:00Z.
     const NOW: UnixMillis = 1_767_225_600_000;

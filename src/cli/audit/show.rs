@@ -10,7 +10,8 @@ use super::moment::{self, Day};
 use super::printable;
 use crate::cli::failure::Stop;
 use crate::cli::open;
-use crate::cli::output::{Out, table, utc};
+use crate::cli::output::{Out, table};
+use crate::cli::time::utc;
 
 const HEAD: [&str; 9] = [
     "TIME", "TENANT", "ACTOR", "COMMAND", "PATH", "OUTCOME", "RULES", "BYTES", "DETAIL",

@@ -11,6 +11,7 @@ use crate::store::StoreError;
 use crate::store::audit::ChainWriter;
 use crate::store::core::{StoredJob, TopChange};
 use crate::store::index::{EntryChange, short};
+use crate::store::sweep::Bounds;
 use crate::store::tenant::Live;
 
 use super::{Change, Edit, Own};
@@ -123,7 +124,7 @@ impl Change<'_> {
             let Some(planned) = self.directories.remove(&id) else {
                 continue;
             };
-            if planned.entries.is_empty() {
+            if planned.entries.is_empty() && planned.bounds.is_none() {
                 continue;
             }
             let mut summary = planned.stored.summary;
@@ -158,6 +159,10 @@ impl Change<'_> {
                     .below
                     .replace(old_share, share)
                     .ok_or(StoreError::Damaged("a directory's summary"))?;
+            }
+            if let Some(Bounds { oldest, born }) = planned.bounds {
+                summary.below.oldest = oldest;
+                summary.below.born = born;
             }
             if summary.entries == 0 {
                 // The bounds in it never shrink by themselves.

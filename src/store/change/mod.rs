@@ -16,12 +16,13 @@ use crate::clock::UnixMillis;
 use crate::key::TenantKeys;
 use crate::path::MemoryPath;
 use crate::record::{
-    ContentId, Dirent, DirentBody, FileKind, FileMeta, Hold, Job, JobId, NameTag, NodeId,
-    RecordKey, Share, Summary, TrashDirectory,
+    ContentId, Dirent, DirentBody, FileKind, FileMeta, Job, JobId, NameTag, NodeId, RecordKey,
+    Share, Summary, TrashDirectory,
 };
 
 use super::StoreError;
 use super::reader::Reader;
+use super::sweep::Bounds;
 use super::tenant::{Tenant, TenantCrypto};
 use super::walk::Directory;
 
@@ -30,8 +31,8 @@ pub(super) const CHUNKS_INLINE_MAX: u32 = 300;
 
 /// A change in the making. Reads through [`Change::reader`] see the tree before it.
 pub(crate) struct Change<'a> {
-    reader: Reader<'a>,
-    crypto: Arc<TenantCrypto>,
+    pub(super) reader: Reader<'a>,
+    pub(super) crypto: Arc<TenantCrypto>,
     tenant: &'a Tenant,
     new_keys: Option<TenantKeys>,
     directories: BTreeMap<NodeId, Planned>,
@@ -40,7 +41,7 @@ pub(crate) struct Change<'a> {
     jobs: Vec<(JobId, Option<Job>, Option<[u8; 32]>)>,
     drafts: Vec<(Draft, UnixMillis)>,
     audit: Chain,
-    now: UnixMillis,
+    pub(super) now: UnixMillis,
 }
 
 /// A directory on the way to a changed entry.
@@ -49,6 +50,8 @@ struct Planned {
     stored: Directory,
     parent: Option<Own>,
     entries: BTreeMap<NameTag, Edit>,
+    /// New lower bounds, where all below was looked at.
+    bounds: Option<Bounds>,
 }
 
 /// The directory's own entry in its parent.
@@ -192,35 +195,26 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Puts a hold on a path, in place of the one that may be on it.
-    pub(crate) fn put_hold(&mut self, path: &MemoryPath, hold: Hold) -> Result<(), StoreError> {
-        self.enter_top(self.reader.hold_list());
-        let name = path.as_str();
-        let old = self.entry(NodeId::HOLDS, name)?;
-        let entry = Dirent {
-            name: name.to_owned(),
-            directory: NodeId::HOLDS,
-            node: NodeId(self.random_id()?),
-            body: DirentBody::Hold(hold),
-        };
-        let tag = self.crypto.name_tag(NodeId::HOLDS, name);
-        self.set_entry(NodeId::HOLDS, tag, old, Some(entry))
-    }
-
-    /// Takes the hold off a path. Says whether there was one.
-    pub(crate) fn remove_hold(&mut self, path: &MemoryPath) -> Result<bool, StoreError> {
-        self.enter_top(self.reader.hold_list());
-        let old = self.entry(NodeId::HOLDS, path.as_str())?;
-        let was_there = old.is_some();
-        let tag = self.crypto.name_tag(NodeId::HOLDS, path.as_str());
-        self.set_entry(NodeId::HOLDS, tag, old, None)?;
-        Ok(was_there)
-    }
-
     /// Takes away an expired file.
     pub(super) fn purge(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
         let (directory, name) = self.enter_parent(path)?;
         self.entry(directory, name).map(drop)
+    }
+
+    /// Raises the lower bounds of a directory: accesses and removals leave them too low, and
+    /// what looks as if it held something expired is walked again and again.
+    pub(super) fn tighten(
+        &mut self,
+        directory: &MemoryPath,
+        bounds: Bounds,
+    ) -> Result<(), StoreError> {
+        self.enter_top(self.reader.root());
+        let mut at = NodeId::ROOT;
+        for (depth, component) in directory.components().enumerate() {
+            at = self.enter(at, component, depth + 1)?;
+        }
+        self.planned(at)?.bounds = Some(bounds);
+        Ok(())
     }
 
     /// How many operations the batch will about have.
@@ -307,7 +301,7 @@ impl<'a> Change<'a> {
     }
 
     /// Loads a directory that has no entry of its own into the plan.
-    fn enter_top(&mut self, stored: Directory) {
+    pub(super) fn enter_top(&mut self, stored: Directory) {
         self.directories
             .entry(stored.id)
             .or_insert_with(|| Planned {
@@ -315,6 +309,7 @@ impl<'a> Change<'a> {
                 stored,
                 parent: None,
                 entries: BTreeMap::new(),
+                bounds: None,
             });
     }
 
@@ -356,6 +351,7 @@ impl<'a> Change<'a> {
                     mac,
                 }),
                 entries: BTreeMap::new(),
+                bounds: None,
             });
         Ok(directory.id)
     }
@@ -368,7 +364,11 @@ impl<'a> Change<'a> {
 
     /// An entry as the plan has it so far; the hash is that of its stored record, if it has
     /// one. An expired file does not exist: the plan takes it away here.
-    fn entry(&mut self, directory: NodeId, name: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn entry(
+        &mut self,
+        directory: NodeId,
+        name: &str,
+    ) -> Result<Option<Stored>, StoreError> {
         let tag = self.crypto.name_tag(directory, name);
         let planned = self.planned(directory)?;
         if let Some(edit) = planned.entries.get(&tag) {
@@ -392,7 +392,7 @@ impl<'a> Change<'a> {
         Ok(old)
     }
 
-    fn set_entry(
+    pub(super) fn set_entry(
         &mut self,
         directory: NodeId,
         tag: NameTag,
@@ -409,7 +409,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    fn random_id(&self) -> Result<[u8; 16], StoreError> {
+    pub(super) fn random_id(&self) -> Result<[u8; 16], StoreError> {
         let mut id = [0; 16];
         self.reader.core.random.fill(&mut id)?;
         Ok(id)
