@@ -5,6 +5,7 @@
 //! an id to which nothing refers yet and with a job that would remove it again).
 
 mod commit;
+mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,15 +17,14 @@ use crate::key::TenantKeys;
 use crate::path::MemoryPath;
 use crate::record::{
     ContentId, Dirent, DirentBody, FileKind, FileMeta, Job, JobId, NameTag, NodeId, RecordKey,
-    Share, Summary,
+    Share, Summary, TrashDirectory,
 };
 
-use super::core::Core;
+use super::StoreError;
 use super::reader::Reader;
 use super::sweep::Bounds;
 use super::tenant::{Tenant, TenantCrypto};
 use super::walk::Directory;
-use super::{Abort, StoreError};
 
 /// Up to this many chunks of content ride in the batch of the change itself.
 pub(super) const CHUNKS_INLINE_MAX: u32 = 300;
@@ -246,7 +246,11 @@ impl<'a> Change<'a> {
         match &entry.body {
             DirentBody::File(meta) => self.drop_content(&meta.clone())?,
             DirentBody::Directory { summary, .. } if summary.entries > 0 => {
-                let directories = vec![entry.node];
+                let unchecked = Some((summary.entries, summary.set_hash));
+                let directories = vec![TrashDirectory {
+                    id: entry.node,
+                    unchecked,
+                }];
                 self.add_job(Job {
                     tag: self.tenant.tag,
                     tenant: self.crypto.id,
@@ -461,92 +465,6 @@ fn file_of(entry: &Dirent) -> Option<FileMeta> {
     match &entry.body {
         DirentBody::File(meta) => Some(*meta),
         DirentBody::Directory { .. } | DirentBody::Hold(_) => None,
-    }
-}
-
-impl Core {
-    /// Runs `plan` under the tenant's lock and commits what it planned.
-    ///
-    /// Returns once the change is durable. When `plan` refuses or fails, nothing was written.
-    pub(super) fn write<T, R>(
-        &self,
-        tenant: &Tenant,
-        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
-    ) -> Result<T, Abort<R>> {
-        match self.write_soon(tenant, plan) {
-            Err(Abort::Failed(error)) => Err(Abort::Failed(error)),
-            // A refusal too speaks of what it saw, so that must be durable first.
-            done => {
-                self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
-                done
-            }
-        }
-    }
-
-    /// As [`Core::write`], without waiting until the change is durable: for what may be
-    /// lost in a power cut.
-    pub(super) fn write_soon<T, R>(
-        &self,
-        tenant: &Tenant,
-        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
-    ) -> Result<T, Abort<R>> {
-        let lock = tenant.lock();
-        // Under the lock: an earlier writer may have failed or closed the store meanwhile.
-        self.check_writable()?;
-        let planned = self.plan_and_commit(tenant, plan);
-        drop(lock);
-        match planned {
-            Ok((value, _)) => Ok(value),
-            Err(Abort::Failed(error)) => Err(self.failed(error).into()),
-            Err(refused) => Err(refused),
-        }
-    }
-
-    fn plan_and_commit<T, R>(
-        &self,
-        tenant: &Tenant,
-        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
-    ) -> Result<(T, u64), Abort<R>> {
-        let live = tenant.live();
-        let (crypto, new_keys) = match &live {
-            Some(live) => (Arc::clone(&live.crypto), None),
-            None => {
-                let keys = TenantKeys::create(tenant.name.as_str(), &*self.random)?;
-                (
-                    Arc::new(TenantCrypto::new(self.crypto.id, &keys)?),
-                    Some(keys),
-                )
-            }
-        };
-        let audit = live.as_ref().map_or(Chain::EMPTY, |live| live.head.audit);
-        let mut change = Change {
-            reader: self.reader(live)?,
-            crypto,
-            tenant,
-            new_keys,
-            directories: BTreeMap::new(),
-            batch: Batch::default(),
-            chunk_deletes: 0,
-            jobs: Vec::new(),
-            drafts: Vec::new(),
-            audit,
-            now: self.now(),
-        };
-        let value = match plan(&mut change) {
-            Ok(value) => value,
-            Err(stop) => {
-                change.abandon();
-                return Err(stop);
-            }
-        };
-        let staged: Vec<JobId> = change.staged().collect();
-        match change.commit() {
-            Ok(seq) => Ok((value, seq)),
-            Err(error) => {
-                self.release_staged(&staged);
-                Err(error.into())
-            }
-        }
     }
 }
 
