@@ -10,8 +10,10 @@ use clap::{CommandFactory, Parser};
 mod args;
 mod examples;
 mod exec;
+mod export;
 mod failure;
 mod held;
+mod import;
 mod init;
 mod keys;
 mod open;
@@ -21,6 +23,7 @@ mod redact;
 mod rescan;
 mod slots;
 mod stats;
+mod transfer;
 mod verify;
 mod words;
 
@@ -53,6 +56,8 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         Command::Verify(args) => verify::run(args),
         Command::Redact(args) => redact::run(args),
         Command::Rescan(args) => rescan::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Tenant {
             command: TenantCommand::List(args),
