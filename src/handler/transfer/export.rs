@@ -195,8 +195,10 @@ impl<F: FnMut(&str, &ExportOutcome)> Export<'_, F> {
             match unrefused(store.read(&self.tenant.tenant, read)) {
                 Err(error) if error.is_damage() && self.options.salvage => {
                     // Every read needs the holds, to know what is expired.
-                    let holds = store.read(&self.tenant.tenant, |_| Ok::<_, Abort<()>>(()));
-                    if unrefused(holds).is_ok() {
+                    let nothing = |_: &Reader<'_>| Ok::<_, Abort<()>>(());
+                    let with_holds = unrefused(store.read(&self.tenant.tenant, nothing));
+                    let without = unrefused(store.read_all(&self.tenant.tenant, nothing));
+                    if with_holds.is_ok() || without.is_err() {
                         return Err(error);
                     }
                     self.is_past_holds = true;
