@@ -1,7 +1,7 @@
 //! What export and import share: where files go to and come from, and what became of each.
 //!
-//! [`export`] and [`import`] hold the logic and know neither directories nor archives;
-//! [`directory`] and [`archive`] are the two kinds of places.
+//! `export` and `import` hold the logic and know neither directories nor archives;
+//! `directory` and `archive` are the two kinds of places.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
