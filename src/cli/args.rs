@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
 use super::keep_args::{ExpireArgs, HoldCommand};
+use super::transfer::{ExportArgs, ImportArgs};
 
 const KEY_HEADING: &str =
     "The key: one of these, or a variable, or a passphrase asked for on the terminal";
@@ -125,6 +126,34 @@ Example:
         #[command(subcommand)]
         command: HoldCommand,
     },
+    /// Write a tenant's files to a directory or a tar archive. Changes nothing in the store.
+    ///
+    /// Every file that exists is written, with its path below /memories: hidden ones and those
+    /// that agents must not see too. They leave the store unencrypted: keep them accordingly.
+    /// Files get mode 0600, directories 0700. A directory must be empty or not exist; nothing
+    /// is overwritten and no symbolic link is followed. The report goes to stdout, with --tar -
+    /// to stderr.
+    #[command(after_help = "\
+Example:
+  strongroom export --store ./memory --key-file ./memory.key --tenant acme/user-17 --to ./out
+
+As an archive for another program:
+  strongroom export --store ./memory --key-file ./memory.key --tar - | gzip > memory.tar.gz")]
+    Export(ExportArgs),
+    /// Store the files of a directory or a tar archive in a tenant's memory.
+    ///
+    /// Each file goes the way of every write: its name passes the path guard, its text the
+    /// redaction and the limits. What does not pass is listed with the reason, and so is what is
+    /// no regular file (exit code 3). Each file is stored as a whole or not at all; files that
+    /// exist stay, so an import that was ended goes on when it is run again.
+    #[command(after_help = "\
+Example:
+  strongroom import --store ./memory --key-file ./memory.key --tenant acme/user-17 \\
+    --from ./notes --dry-run
+
+From a compressed archive:
+  gunzip -c memory.tar.gz | strongroom import --store ./memory --key-file ./memory.key --tar -")]
+    Import(ImportArgs),
     /// Show totals. Writes nothing.
     #[command(after_help = "\
 Example:

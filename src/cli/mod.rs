@@ -12,9 +12,11 @@ mod audit;
 mod examples;
 mod exec;
 mod expire;
+mod export;
 mod failure;
 mod held;
 mod hold;
+mod import;
 mod init;
 mod keep_args;
 mod keys;
@@ -28,6 +30,7 @@ mod slots;
 mod stats;
 mod tenants;
 mod time;
+mod transfer;
 mod verify;
 mod words;
 
@@ -69,6 +72,8 @@ fn run_command(command: &Command) -> Result<(), Stop> {
             HoldCommand::Remove(args) => hold::remove(args),
             HoldCommand::List(args) => hold::list(args),
         },
+        Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Tenant {
             command: TenantCommand::List(args),

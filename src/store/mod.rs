@@ -152,6 +152,15 @@ impl Store {
         self.core.read(tenant, read)
     }
 
+    /// As [`Store::read`], but without a look at the holds: nothing counts as expired.
+    pub(crate) fn read_all<T, R>(
+        &self,
+        tenant: &Tenant,
+        read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.core.read_all(tenant, read)
+    }
+
     /// Plans a change and commits it; durable when this returns. Nothing is written when
     /// the plan refuses.
     pub(crate) fn write<T, R>(
