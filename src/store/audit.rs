@@ -251,14 +251,10 @@ impl Core {
                         .detail(format!("no such tenant: {}", tenant.tag))
                     })
                     .collect();
-                let noted = self.commit_noted(drafts);
-                noted.and_then(|seq| {
-                    if is_urgent {
-                        self.wait_durable(seq)
-                    } else {
-                        Ok(())
-                    }
-                })
+                match self.commit_noted(drafts) {
+                    Ok(seq) if is_urgent => self.wait_durable(seq),
+                    noted => noted.map(drop),
+                }
             };
             if let Err(error) = written {
                 self.audit
