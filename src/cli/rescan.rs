@@ -1,6 +1,6 @@
 //! `rescan`: brings stored files under the redaction of today's policy and rules.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -8,8 +8,9 @@ use strongroom::redact::Engine;
 use strongroom::{Code, Error, RescanReport, StoreError, Vault};
 
 use super::args::RescanArgs;
+use super::desk;
 use super::failure::{Exit, Failure, Stop};
-use super::open;
+use super::open::{self, Opened};
 use super::output::{Out, say, table};
 
 const DEFAULT_TENANT: &str = "default";
@@ -18,7 +19,7 @@ pub fn run(args: &RescanArgs) -> Result<(), Stop> {
     let mut vault = Some(open(args)?);
     let mut report = Report::default();
     let ended = rescan_all(args, &mut vault, &mut report);
-    let closed = vault.map_or(Ok(()), Vault::close);
+    let closed = vault.map_or(Ok(()), Opened::close);
     if ended.is_ok() || !report.done.is_empty() {
         let out = Out::new(args.look.json);
         out.answer(&report.text(args.dry_run), &report.json(args.dry_run))?;
@@ -51,7 +52,7 @@ struct Damaged {
     error: String,
 }
 
-fn open(args: &RescanArgs) -> Result<Vault, Stop> {
+fn open(args: &RescanArgs) -> Result<Opened, Stop> {
     if args.dry_run {
         open::to_look(&args.look)
     } else {
@@ -62,7 +63,7 @@ fn open(args: &RescanArgs) -> Result<Vault, Stop> {
 /// Takes the vault out of its place while it is opened again.
 fn rescan_all(
     args: &RescanArgs,
-    vault: &mut Option<Vault>,
+    vault: &mut Option<Opened>,
     report: &mut Report,
 ) -> Result<(), Stop> {
     let names = match vault.as_ref() {
@@ -74,7 +75,7 @@ fn rescan_all(
         if is_stopped {
             // Where damage was seen the store takes no more writes; what is intact is
             // brought under the policy all the same.
-            vault.take().map_or(Ok(()), Vault::close)?;
+            vault.take().map_or(Ok(()), Opened::close)?;
             *vault = Some(open(args)?);
         }
         let Some(vault) = vault.as_ref() else { break };
@@ -261,7 +262,7 @@ impl<'a> Progress<'a> {
     fn new(tenant: &'a str) -> Self {
         Self {
             tenant,
-            is_terminal: io::stderr().is_terminal(),
+            is_terminal: desk::is_watched(),
             shown: None,
         }
     }
