@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "helpers of tests fail the test"
+    clippy::print_stderr,
+    reason = "helpers of tests fail the test, and one says when it was skipped"
 )]
 
 use std::fs;
@@ -262,6 +263,40 @@ fn the_end_of_the_holder_lets_a_second_exec_end_in_order() {
     assert!(second.child.wait().unwrap().success());
     let next = home.run(&format!("exec {ON_STORE}"), VIEW);
     assert!(out(&next).contains("/memories/a.md"), "{next:?}");
+}
+
+#[test]
+fn a_second_exec_says_that_the_holder_was_killed() {
+    let home = Home::new();
+    let mut first = Session::start(&home);
+    let mut second = Session::spawn(home.strongroom(&format!("exec {ON_STORE}")));
+    second.answers();
+    first.child.kill().unwrap();
+    assert_eq!(second.child.wait().unwrap().code(), Some(1));
+    let mut said = String::new();
+    let stderr = second.child.stderr.as_mut().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(
+        said.contains("the process that holds the store ended"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_call_that_is_longer_than_a_frame_is_answered_whole() {
+    let home = Home::new();
+    let mut first = Session::start(&home);
+    let text = "some words to keep\\n".repeat(9_000);
+    let create =
+        format!(r#"{{"command":"create","path":"/memories/long.md","file_text":"{text}"}}"#);
+    let call = format!("{create}\n{{\"command\":\"view\",\"path\":\"/memories/long.md\"}}\n");
+    let done = home.run(&format!("exec {ON_STORE}"), &call);
+    assert_eq!((code(&done), out(&done).lines().count()), (0, 2));
+    let view = r#"{"command":"view","path":"/memories/long.md"}"#;
+    assert_eq!(
+        first.call(view),
+        format!("{}\n", out(&done).lines().nth(1).unwrap())
+    );
 }
 
 #[test]

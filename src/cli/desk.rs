@@ -5,7 +5,7 @@
 //! command does its work on the thread that it was called on.
 
 use std::cell::RefCell;
-use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,12 +24,33 @@ pub struct Desk {
     pub vault: Vault,
     pub gate: Arc<Gate>,
     pub connection: UnixStream,
+    /// Asked each time that the other process has left output unread for the connection's
+    /// write time-out.
+    pub gives_up: Box<dyn Fn() -> bool>,
 }
 
 impl Desk {
     /// Sends a piece of output to the other process.
     pub fn send(&self, kind: Kind, bytes: &[u8]) -> io::Result<()> {
-        frame::write(&mut &self.connection, kind, bytes)
+        frame::write(&mut Patient(self), kind, bytes)
+    }
+}
+
+/// Writes to the other process for as long as the desk does not give up on it.
+struct Patient<'a>(&'a Desk);
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match (&self.0.connection).write(bytes) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && !(self.0.gives_up)() => {}
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

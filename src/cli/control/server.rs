@@ -33,7 +33,8 @@ const CONNECTIONS_MAX: usize = 64;
 /// How long a request may take to arrive, all of it.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the other process may leave output unread. `exec` may as long as it likes.
+/// How long the other process may leave output unread. An `exec` may for longer, until the
+/// holder comes to its end: no lock is held while an answer is written.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait where no connection can be taken, for want of descriptors.
@@ -180,7 +181,7 @@ fn is_same_user(connection: &UnixStream) -> bool {
     socket_peercred(connection).is_ok_and(|peer| peer.uid == geteuid())
 }
 
-fn serve(shared: &Shared, connection: &UnixStream) -> io::Result<()> {
+fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
     connection.set_write_timeout(Some(WRITE_TIMEOUT))?;
     let mut challenge = [0; PROOF_BYTES];
     OsRandom
@@ -190,33 +191,33 @@ fn serve(shared: &Shared, connection: &UnixStream) -> io::Result<()> {
     let (proof, request) = read_request(connection)?;
     connection.set_read_timeout(None)?;
 
+    let message = [challenge.as_slice(), &request].concat();
+    let command = if shared.vault.is_proof(&message, &proof) {
+        command(shared, &request)
+    } else {
+        Err(not_proved())
+    };
+    let is_exec = matches!(command, Ok(Command::Exec(_)));
+    let closing = Arc::clone(shared);
     let desk = Rc::new(Desk {
         vault: shared.vault.clone(),
         gate: Arc::clone(&shared.gate),
         connection: connection.try_clone()?,
+        gives_up: Box::new(move || !is_exec || closing.connections().is_closing),
     });
-    let message = [challenge.as_slice(), &request].concat();
     let exit = desk::on_behalf(&desk, || {
-        let done = if shared.vault.is_proof(&message, &proof) {
-            run(shared, connection, &request)
-        } else {
-            Err(not_proved())
-        };
-        super::super::end(done)
+        super::super::end(command.and_then(|command| super::super::run_command(&command)))
     });
     desk.send(Kind::Exit, &[exit])
 }
 
-fn run(shared: &Shared, connection: &UnixStream, request: &[u8]) -> Result<(), Stop> {
+/// What the other process asks for, ready to run here.
+fn command(shared: &Shared, request: &[u8]) -> Result<Command, Stop> {
     let request: Request = serde_json::from_slice(request).map_err(|_| unknown())?;
     let words = relay::with_store(&request.args, &shared.store);
     let mut command = Cli::try_parse_from(words).map_err(|_| unknown())?.command;
     relay::admit(&mut command, &request.cwd)?;
-    if let Command::Exec(_) = command {
-        // No lock is held while an answer is written.
-        let _set = connection.set_write_timeout(None);
-    }
-    super::super::run_command(&command)
+    Ok(command)
 }
 
 /// Reads proof and request, all within the time limit, however slowly they come.
