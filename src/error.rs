@@ -33,6 +33,14 @@ pub enum Error {
     /// No key source was named.
     #[error("find the key: name a key file, a passphrase file, a passphrase or a key command")]
     NoKeySource,
+    /// Where an export goes, or an import comes from, failed.
+    #[error("{doing}: {kind}")]
+    Transfer {
+        /// What was being done.
+        doing: &'static str,
+        /// What the operating system, or the format, said.
+        kind: std::io::ErrorKind,
+    },
     /// No store directory was named.
     #[error("find the store: name its directory")]
     NoPath,
@@ -83,6 +91,12 @@ impl Error {
             Self::Policy(_) | Self::Redaction(_) | Self::TenantName(_) | Self::NoPath => {
                 Code::Usage
             }
+            Self::Transfer { kind, .. } => match kind {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    Code::NoSpace
+                }
+                _ => Code::Other,
+            },
             Self::Store(error) => store_code(error),
         }
     }

@@ -17,6 +17,9 @@ mod store;
 pub mod wire;
 
 pub use error::{Code, Error};
+/// Export of a tenant's files to a directory or a tar stream, and import from one:
+/// [`Tenant::export`] and [`Tenant::import`].
+pub use handler::transfer;
 pub use handler::{
     Answer, AuditReport, Checkpoint, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault,
     VaultBuilder,

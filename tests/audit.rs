@@ -207,6 +207,22 @@ fn a_view_of_a_tenant_that_does_not_exist_creates_none() {
     assert!(own.last().unwrap().path.is_none());
 }
 
+#[test]
+fn a_tenant_without_a_memory_has_an_empty_log() {
+    let store = Store::new();
+    let vault = store.open(ON);
+    work(&vault.tenant("b").unwrap());
+    work(&vault.tenant("a").unwrap());
+    assert!(records(&vault, Some("nobody")).is_empty());
+    let mut order = Vec::new();
+    let report = vault
+        .audit(None, |whose, _| order.push(whose.map(str::to_owned)))
+        .unwrap();
+    assert_eq!((report.chains, report.problems.len()), (3, 0));
+    order.dedup();
+    assert_eq!(order, [Some("a".to_owned()), Some("b".to_owned())]);
+}
+
 /// Each entry in turn altered, dropped, exchanged with another, repeated at the end, and
 /// the tip cut: all are seen, by reading the log and by `verify`.
 #[test]

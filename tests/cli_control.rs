@@ -171,6 +171,15 @@ fn commands_say_the_same_whoever_holds_the_store() {
         "key add --label x --new-key-file none",
         "rescan --all-tenants --dry-run --json",
         "rescan --tenant nobody",
+        "expire",
+        "expire --dry-run --json",
+        "hold list --all-tenants --json",
+        "hold add /memories/a.md --reason r --tenant nobody",
+        "audit show --json",
+        "audit verify --json",
+        "audit export --all -",
+        "checkpoint",
+        "export --tenant nobody --to out",
         "exec --tenant ../x",
         "stats --nonsense",
     ];
@@ -229,6 +238,36 @@ fn what_a_command_changes_binds_the_holder_at_once() {
         "no key slot accepts it",
     );
     session.answers();
+}
+
+#[test]
+fn holds_exports_and_imports_go_by_way_of_the_holder() {
+    let home = Home::new();
+    let mut session = Session::start(&home);
+    assert!(session.call(CREATE).contains("successfully"));
+    let held = home.on_store("hold add /memories/a.md --reason case --until 2999-01-01");
+    assert_eq!(code(&held), 0, "{held:?}");
+    let delete = r#"{"command":"delete","path":"/memories/a.md"}"#;
+    assert!(session.call(delete).contains("is_error"));
+    assert_eq!(
+        json(&home.on_store("hold list --json"))[0]["reason"],
+        "case"
+    );
+    // Where the other process works, not where the holder does.
+    fs::create_dir(home.path("below")).unwrap();
+    let mut export = home.strongroom("export --to out --store ../s --key-file ../k");
+    let exported = export.current_dir(home.path("below")).output().unwrap();
+    assert_eq!(code(&exported), 0, "{exported:?}");
+    assert_eq!(
+        fs::read_to_string(home.path("below/out/a.md")).unwrap(),
+        "one\n"
+    );
+    let imported = home.on_store("import --from below/out --tenant new");
+    assert_eq!(code(&imported), 0, "{imported:?}");
+    let seen = home.run(&format!("exec {ON_STORE} --tenant new --actor me"), VIEW);
+    assert!(out(&seen).contains("/memories/a.md"), "{seen:?}");
+    session.answers();
+    session.end();
 }
 
 #[test]
@@ -351,6 +390,8 @@ fn commands_that_need_this_process_are_refused_with_a_word() {
         "exec --read-only",
         "key add",
         "key add --new-key-command false",
+        "export --tenant a/b --tar -",
+        "import --tar -",
     ] {
         let refused = home.on_store(words);
         assert_failed(&refused, 6, "process");

@@ -315,7 +315,7 @@ fn refuses_everything_unsure(vault: &Vault, legal: &[Vec<Tree>], when: &str) {
 #[test]
 fn every_backend_operation_may_fail() {
     let base = Base::new();
-    let step = count_from_env("STRONGROOM_FAULT_STEP", 6);
+    let step = count_from_env("STRONGROOM_FAULT_STEP", 1);
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for (kind, fault) in [Fault::Before, Fault::After, Fault::NoSpace]
         .into_iter()
@@ -440,7 +440,7 @@ fn every_write_of_a_small_file_may_fail() {
 #[test]
 fn every_call_for_randomness_may_fail() {
     let base = Base::new();
-    let step = count_from_env("STRONGROOM_FAULT_STEP", 6);
+    let step = count_from_env("STRONGROOM_FAULT_STEP", 1);
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut number = 0;
     loop {

@@ -11,12 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Low to high. Modules of one layer do not know each other.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["clock", "path", "key", "edit", "wire", "backend", "redact"],
+    // `record` keeps its chains.
+    &["audit"],
     &["policy", "seal", "record"],
     // `store` asks it on every read.
     &["retention"],
-    &["store", "audit"],
+    &["store"],
     &["error"],
     &["handler"],
     &["cli"],
@@ -28,12 +30,10 @@ const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 const LINES_MAX: usize = 450;
 
 /// Files that are still to be split, and what they may not grow past until then.
-const OVERLONG: [(&str, usize); 5] = [
-    ("redact/scan.rs", 700),
-    ("redact/validate.rs", 750),
-    ("store/change.rs", 750),
-    ("store/core.rs", 550),
-    ("store/reader.rs", 550),
+const OVERLONG: [(&str, usize); 3] = [
+    ("store/change/mod.rs", 500),
+    ("store/core.rs", 500),
+    ("store/reader.rs", 470),
 ];
 
 #[test]

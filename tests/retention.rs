@@ -239,6 +239,134 @@ fn the_sweep_takes_expired_files_and_the_directories_it_empties() {
 }
 
 #[test]
+fn a_dry_run_counts_what_a_sweep_takes() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    for path in ["x/y/one.md", "x/two.md", "z/old.md"] {
+        create(&tenant, &format!("/memories/{path}"));
+    }
+    store.at(3 * DAY);
+    create(&tenant, "/memories/z/new.md");
+    store.at(8 * DAY);
+    let dry = vault.expire(None, true, |_, _| ()).unwrap();
+    assert_eq!(
+        (dry.tenants[0].1.files, dry.tenants[0].1.directories),
+        (3, 2)
+    );
+    assert_eq!(dry.next_due, Some(START + 10 * DAY));
+    assert_eq!(vault.expire(None, false, |_, _| ()).unwrap(), dry);
+}
+
+#[test]
+fn the_next_expiry_counts_views_and_holds() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    let next = || vault.expire(None, true, |_, _| ()).unwrap().next_due;
+    assert_eq!(next(), None);
+    create(&tenant, "/memories/d/viewed.md");
+    create(&tenant, "/memories/held/a.md");
+    store.at(2 * DAY);
+    assert!(exists(&tenant, "/memories/d/viewed.md"));
+    assert_eq!(next(), Some(START + 7 * DAY));
+    let hold = |until| tenant.add_hold("/memories/held", "case 7", until).unwrap();
+    assert!(!hold(Some(START + 30 * DAY)).is_error);
+    assert_eq!(next(), Some(START + 9 * DAY), "the hold puts the other off");
+    store.at(9 * DAY);
+    assert_eq!(next(), Some(START + 30 * DAY), "the end of the hold");
+    assert!(!hold(None).is_error);
+    assert_eq!(next(), None);
+}
+
+/// Views leave the bounds in the summaries of directories too low. Left so, every listing and
+/// every quota check would walk a tree that is in daily use.
+#[test]
+fn a_sweep_raises_the_bounds_that_views_left_too_low() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    for file in 0..900 {
+        create(&tenant, &format!("/memories/d{}/e/f{file}.md", file % 9));
+    }
+    store.at(5 * DAY);
+    for file in 0..900 {
+        assert!(exists(
+            &tenant,
+            &format!("/memories/d{}/e/f{file}.md", file % 9)
+        ));
+    }
+    create(&tenant, "/memories/late.md");
+    store.at(8 * DAY);
+    let before = vault.stats().unwrap();
+    assert_eq!(
+        (before.oldest_access, before.due_after),
+        (Some(START), Some(START + 7 * DAY))
+    );
+    vault.expire(None, true, |_, _| ()).unwrap();
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert!(report.tenants.is_empty());
+    let after = vault.stats().unwrap();
+    assert_eq!(after.oldest_access, Some(START + 5 * DAY));
+    assert_eq!(after.due_after, report.next_due);
+    vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(
+        vault.stats().unwrap().commits,
+        after.commits + 1,
+        "only the time"
+    );
+    verify(&vault);
+}
+
+#[test]
+fn a_sweep_in_many_batches_takes_and_keeps_the_right_files() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    let path = |file: usize| format!("/memories/d{}/e{}/f{file}.md", file % 7, file % 11);
+    for file in 0..1_500 {
+        create(&tenant, &path(file));
+    }
+    store.at(5 * DAY);
+    for file in (0..1_500).step_by(3) {
+        assert!(exists(&tenant, &path(file)));
+    }
+    store.at(8 * DAY);
+    let dry = vault.expire(None, true, |_, _| ()).unwrap();
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(
+        (dry.tenants[0].1.files, report.tenants[0].1.files),
+        (1_000, 1_000)
+    );
+    assert_eq!(report.next_due, Some(START + 12 * DAY));
+    for file in 0..1_500 {
+        assert_eq!(exists(&tenant, &path(file)), file % 3 == 0, "{file}");
+    }
+    verify(&vault);
+}
+
+#[test]
+fn holds_that_ended_leave_the_list() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/a.md");
+    create(&tenant, "/memories/b.md");
+    let hold = |path, until| {
+        assert!(!tenant.add_hold(path, "case 7", until).unwrap().is_error);
+    };
+    hold("/memories/a.md", Some(START + DAY));
+    store.at(2 * DAY);
+    hold("/memories/b.md", None);
+    assert_eq!(tenant.holds().unwrap().len(), 1);
+    assert!(
+        tenant.remove_hold("/memories/a.md").unwrap().is_error,
+        "it is no longer stored"
+    );
+    verify(&vault);
+}
+
+#[test]
 fn rules_by_path_and_a_rename_that_counts_as_access() {
     let store = Store::new();
     let vault = store.open(

@@ -11,6 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::UnixMillis;
 
+mod export;
+
+pub use export::{ExportCheck, ExportError, ExportedChain};
+
 /// The longest actor or session, in bytes.
 pub const ACTOR_BYTES_MAX: usize = 128;
 

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
+use super::keep_args::{ExpireArgs, HoldCommand};
+use super::transfer::{ExportArgs, ImportArgs};
+
 const KEY_HEADING: &str =
     "The key: one of these, or a variable, or a passphrase asked for on the terminal";
 const NEW_KEY_HEADING: &str =
@@ -59,6 +63,25 @@ Example:
 Example:
   strongroom verify --store ./memory --key-file ./memory.key --quick")]
     Verify(VerifyArgs),
+    /// Show, check and export the audit log: who did what, when, and how it ended.
+    ///
+    /// It is kept if the policy says so ([audit] enabled).
+    #[command(after_help = "\
+Example:
+  strongroom audit show --store ./memory --key-file ./memory.key --since 24h")]
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
+    /// Print a line to keep elsewhere: with it `verify` sees that the store was put back.
+    ///
+    /// Writes an entry with a random id into the store's own audit chain. If the whole
+    /// directory is ever replaced by an older copy, `verify --checkpoint` says so. Without
+    /// such a line that cannot be seen from inside.
+    #[command(after_help = "\
+Example:
+  strongroom checkpoint --store ./memory --key-file ./memory.key >> /elsewhere/checkpoints")]
+    Checkpoint(CheckpointArgs),
     /// Remove from a text what a policy does not let into a store. Needs no store and no key.
     ///
     /// The text comes from FILE or stdin and goes to stdout with every found value replaced by
@@ -83,6 +106,54 @@ As a filter for another program, one answer a line:
 Example:
   strongroom rescan --store ./memory --key-file ./memory.key --all-tenants --dry-run")]
     Rescan(RescanArgs),
+    /// Remove what the policy's [retention] says is expired.
+    ///
+    /// What is expired does not exist for any command from that moment on; this takes it out
+    /// of the store, with the directories that it empties. Prints what went and when the next
+    /// file expires. Run it every night.
+    ///
+    /// A clock that is more than 5 minutes behind, or 400 days ahead, of what the store has
+    /// seen is not believed: nothing is removed, and the exit code is 1.
+    #[command(after_help = "\
+Example:
+  strongroom expire --store ./memory --key-file ./memory.key --dry-run")]
+    Expire(ExpireArgs),
+    /// What must be kept whatever the policy says: against expiry, edits, delete and rename.
+    #[command(after_help = "\
+Example:
+  strongroom hold list --store ./memory --key-file ./memory.key --all-tenants")]
+    Hold {
+        #[command(subcommand)]
+        command: HoldCommand,
+    },
+    /// Write a tenant's files to a directory or a tar archive. Changes nothing in the store.
+    ///
+    /// Every file that exists is written, with its path below /memories: hidden ones and those
+    /// that agents must not see too. They leave the store unencrypted: keep them accordingly.
+    /// Files get mode 0600, directories 0700. A directory must be empty or not exist; nothing
+    /// is overwritten and no symbolic link is followed. The report goes to stdout, with --tar -
+    /// to stderr.
+    #[command(after_help = "\
+Example:
+  strongroom export --store ./memory --key-file ./memory.key --tenant acme/user-17 --to ./out
+
+As an archive for another program:
+  strongroom export --store ./memory --key-file ./memory.key --tar - | gzip > memory.tar.gz")]
+    Export(ExportArgs),
+    /// Store the files of a directory or a tar archive in a tenant's memory.
+    ///
+    /// Each file goes the way of every write: its name passes the path guard, its text the
+    /// redaction and the limits. What does not pass is listed with the reason, and so is what is
+    /// no regular file (exit code 3). Each file is stored as a whole or not at all; files that
+    /// exist stay, so an import that was ended goes on when it is run again.
+    #[command(after_help = "\
+Example:
+  strongroom import --store ./memory --key-file ./memory.key --tenant acme/user-17 \\
+    --from ./notes --dry-run
+
+From a compressed archive:
+  gunzip -c memory.tar.gz | strongroom import --store ./memory --key-file ./memory.key --tar -")]
+    Import(ImportArgs),
     /// Show totals. Writes nothing.
     #[command(after_help = "\
 Example:
@@ -232,6 +303,8 @@ pub struct ExecArgs {
     /// Whose memory: 1 to 128 of A-Z a-z 0-9 . _ @ : - with / between parts.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub tenant: String,
+    #[command(flatten)]
+    pub actor: ActorArgs,
     /// Create the store if there is none, and its key file if there is neither. A store whose
     /// key file is missing is an error (exit code 7), never a reason for a new key.
     #[arg(long, conflicts_with = "read_only")]
@@ -252,6 +325,10 @@ pub struct VerifyArgs {
     /// Check the tree, not the contents of files.
     #[arg(long)]
     pub quick: bool,
+    /// Require this checkpoint's entry: a line that `strongroom checkpoint` printed. Without
+    /// it the store was put back to a time before, or is another one.
+    #[arg(long, value_name = "LINE")]
+    pub checkpoint: Option<String>,
     /// Write nothing: neither repair the keyring nor finish removals.
     #[arg(long)]
     pub read_only: bool,

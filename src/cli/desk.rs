@@ -81,6 +81,24 @@ pub fn write_out(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
+/// Stdout, whosever it is, for what is written piece by piece.
+pub fn output() -> Box<dyn Write> {
+    struct ToDesk(Rc<Desk>);
+    impl Write for ToDesk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.send(Kind::Out, bytes).map(|()| bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    match current() {
+        Some(desk) => Box::new(ToDesk(desk)),
+        None => Box::new(io::stdout().lock()),
+    }
+}
+
 /// Writes to stderr, whosever it is. If that is closed, nobody wants it.
 pub fn write_err(bytes: &[u8]) {
     let _written = match current() {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::mem::discriminant;
 
 use strongroom::wire::LineReader;
-use strongroom::{Code, Error, Tenant};
+use strongroom::{ClockState, Code, Error, Tenant, Vault};
 
 use super::args::ExecArgs;
 use super::control::Control;
@@ -21,11 +21,19 @@ pub fn run(args: &ExecArgs) -> Result<(), Stop> {
     } else {
         open::vault(&args.store, args.read_only)?
     };
-    let tenant = opened.tenant(&args.tenant)?;
+    let mut tenant = opened.tenant(&args.tenant)?;
+    if let Some(actor) = &args.actor.actor {
+        tenant = tenant.as_actor(actor, args.actor.session.as_deref());
+    }
+    let mut told = Told {
+        // Opening it has warned already.
+        clock: opened.clock() != ClockState::Trusted,
+        kinds: HashSet::new(),
+    };
     let input = desk::input().map_err(|error| unreadable(&error))?;
     let vault = match (opened, desk::current()) {
         (Opened::Own(vault), _) => vault,
-        (Opened::Shared(_), Some(desk)) => return serve(&tenant, input, &desk.gate),
+        (Opened::Shared(_), Some(desk)) => return serve(&tenant, input, &desk.gate, &mut told),
         (Opened::Shared(vault), None) => vault,
     };
     let gate = Gate::new(vault.clone());
@@ -51,18 +59,25 @@ pub fn run(args: &ExecArgs) -> Result<(), Stop> {
     if io::stdin().is_terminal() {
         say("reading tool calls, one JSON object a line; Ctrl-D ends");
     }
-    let served = serve(&tenant, input, &gate);
+    let served = serve(&tenant, input, &gate, &mut told);
     let closed = held.close();
     served?;
     Ok(closed?)
 }
 
-fn serve(tenant: &Tenant, input: Box<dyn BufRead>, gate: &Gate) -> Result<(), Stop> {
-    let mut told = Told::default();
+fn serve(
+    tenant: &Tenant,
+    input: Box<dyn BufRead>,
+    gate: &Gate,
+    told: &mut Told,
+) -> Result<(), Stop> {
     for line in LineReader::new(input, tenant.line_bytes_max()) {
         let line = line.map_err(|error| unreadable(&error))?;
         let answer = {
-            let _busy = gate.busy();
+            let busy = gate.busy();
+            if let Some(vault) = &*busy {
+                told.warn_of_clock(vault);
+            }
             tenant.answer(line.request())
         };
         if let Some(failure) = &answer.failure {
@@ -84,13 +99,18 @@ fn unreadable(error: &io::Error) -> Stop {
     .into()
 }
 
-/// Failures of the store that stderr has heard of: each kind is told once.
-#[derive(Default)]
+/// What stderr has heard of: each kind of failure is told once, and so is the clock.
 struct Told {
+    clock: bool,
     kinds: HashSet<(Code, Option<std::mem::Discriminant<strongroom::StoreError>>)>,
 }
 
 impl Told {
+    /// A process that serves for long may see its clock go wrong.
+    fn warn_of_clock(&mut self, vault: &Vault) {
+        self.clock = self.clock || open::warn_of_clock(vault);
+    }
+
     fn tell(&mut self, error: &Error) {
         let kind = match error {
             Error::Store(error) => Some(discriminant(error)),

@@ -8,26 +8,37 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 mod args;
+mod audit;
 mod control;
 mod desk;
 mod examples;
 mod exec;
+mod expire;
+mod export;
 mod failure;
 mod held;
+mod hold;
+mod import;
 mod init;
+mod keep_args;
 mod keys;
 mod open;
 mod output;
 mod policy;
+mod progress;
 mod redact;
 mod rescan;
 mod slots;
 mod stats;
+mod tenants;
+mod time;
+mod transfer;
 mod verify;
 mod words;
 
 use args::{Cli, Command, KeyCommand, PolicyCommand, TenantCommand};
 use failure::Stop;
+use keep_args::HoldCommand;
 
 pub use output::say;
 
@@ -70,8 +81,18 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         Command::Init(args) => init::run(args),
         Command::Exec(args) => exec::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Audit { command } => audit::run(command),
+        Command::Checkpoint(args) => audit::checkpoint(args),
         Command::Redact(args) => redact::run(args),
         Command::Rescan(args) => rescan::run(args),
+        Command::Expire(args) => expire::run(args),
+        Command::Hold { command } => match command {
+            HoldCommand::Add(args) => hold::add(args),
+            HoldCommand::Remove(args) => hold::remove(args),
+            HoldCommand::List(args) => hold::list(args),
+        },
+        Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Tenant {
             command: TenantCommand::List(args),

@@ -6,7 +6,8 @@ use strongroom::{Code, Error, Vault};
 
 use super::args::{LookArgs, StoreArgs};
 use super::failure::Stop;
-use super::{control, desk, keys};
+use super::output::say;
+use super::{control, desk, keys, time};
 
 /// The store as a command uses it.
 pub enum Opened {
@@ -36,9 +37,16 @@ impl Opened {
     }
 }
 
-/// Opens a store that exists. Where another process holds it and takes commands, the command
-/// ends here and is done there.
+/// Opens a store that exists, and warns if its clock is not believed.
 pub fn vault(args: &StoreArgs, read_only: bool) -> Result<Opened, Stop> {
+    let vault = without_warning(args, read_only)?;
+    warn_of_clock(&vault);
+    Ok(vault)
+}
+
+/// Opens a store that exists, for a command that speaks of the clock itself. Where another
+/// process holds it and takes commands, the command ends here and is done there.
+pub fn without_warning(args: &StoreArgs, read_only: bool) -> Result<Opened, Stop> {
     if let Some(desk) = desk::current() {
         return Ok(Opened::Shared(desk.vault.clone()));
     }
@@ -63,4 +71,15 @@ pub fn to_look(args: &LookArgs) -> Result<Opened, Stop> {
 /// Opens a store to change it.
 pub fn to_change(args: &LookArgs) -> Result<Opened, Stop> {
     vault(&args.store, false)
+}
+
+/// One line, if the clock is not believed. Says whether there was one.
+pub fn warn_of_clock(vault: &Vault) -> bool {
+    let Some(disbelief) = time::disbelief(vault.clock()) else {
+        return false;
+    };
+    say(&format!(
+        "warning: {disbelief}. Nothing expires until it is set right, or confirmed by `strongroom expire --confirm-clock`"
+    ));
+    true
 }

@@ -1,19 +1,14 @@
 //! `rescan`: brings stored files under the redaction of today's policy and rules.
 
-use std::io::{self, Write};
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
-use strongroom::redact::Engine;
-use strongroom::{Code, Error, RescanReport, StoreError, Vault};
+use strongroom::{Error, RescanReport, Vault};
 
 use super::args::RescanArgs;
-use super::desk;
 use super::failure::{Exit, Failure, Stop};
 use super::open::{self, Opened};
-use super::output::{Out, say, table};
-
-const DEFAULT_TENANT: &str = "default";
+use super::output::{Out, say, showable, table};
+use super::progress::Progress;
+use super::tenants;
 
 pub fn run(args: &RescanArgs) -> Result<(), Stop> {
     let mut vault = Some(open(args)?);
@@ -84,7 +79,7 @@ fn rescan_all(
                 report.done.push((name, shown));
                 is_stopped = false;
             }
-            Err(error) if is_damage(&error) => {
+            Err(error) if tenants::is_damage(&error) => {
                 report.damaged.push(Damaged {
                     tenant: name,
                     error: error.to_string(),
@@ -99,9 +94,9 @@ fn rescan_all(
 
 /// Whose memory is to be scanned. Tenants that cannot be opened are noted as damaged.
 fn names(args: &RescanArgs, vault: &Vault, report: &mut Report) -> Result<Vec<String>, Stop> {
-    let stats = vault.stats()?;
-    let names = stats.tenants.into_iter().map(|tenant| tenant.name);
     if args.all_tenants {
+        let stats = vault.stats()?;
+        let names = stats.tenants.into_iter().map(|tenant| tenant.name);
         report
             .damaged
             .extend(stats.unreadable.into_iter().map(|tag| Damaged {
@@ -110,54 +105,28 @@ fn names(args: &RescanArgs, vault: &Vault, report: &mut Report) -> Result<Vec<St
             }));
         return Ok(names.collect());
     }
-    let name = args.tenant.as_deref().unwrap_or(DEFAULT_TENANT);
-    // A name that is none is told apart from one that is not there, and so is a damaged one.
-    match vault.tenant(name) {
-        Err(error) if !is_damage(&error) => return Err(error.into()),
-        Err(_) => return Ok(vec![name.to_owned()]),
-        Ok(_) => {}
+    let name = args.tenant.as_deref().unwrap_or(tenants::DEFAULT);
+    match tenants::existing(vault, name) {
+        // Whatever can be read of it is looked at, and the damage reported.
+        Ok(_) | Err(tenants::Missing::Damaged(_)) => Ok(vec![name.to_owned()]),
+        Err(missing) => Err(missing.into()),
     }
-    if names.into_iter().any(|known| known == name) {
-        return Ok(vec![name.to_owned()]);
-    }
-    Err(Failure::new(
-        Exit::NotFound,
-        format!("find the tenant {name}: it has no memory in this store"),
-        "Run `strongroom tenant list` for the names, or use --all-tenants.",
-    )
-    .into())
 }
 
 fn rescan(args: &RescanArgs, vault: &Vault, name: &str) -> Result<Shown, Error> {
-    let mut progress = Progress::new(name);
+    let mut progress = Progress::new(name, "files");
     let report = vault
         .tenant(name)?
         .rescan(args.dry_run, |done, all| progress.show(done, all));
     progress.clear();
     let report = report?;
     let engine = vault.policy().redaction.engine()?;
-    let showable = |paths: &[String]| paths.iter().map(|path| showable(&engine, path)).collect();
+    let shown = |paths: &[String]| paths.iter().map(|path| showable(&engine, path)).collect();
     Ok(Shown {
-        skipped: showable(&report.skipped),
-        names: showable(&report.names),
+        skipped: shown(&report.skipped),
+        names: shown(&report.names),
         report,
     })
-}
-
-/// The path with markers in place of what in it looks like a secret.
-fn showable(engine: &Engine, path: &str) -> String {
-    match engine.scrub(path, None) {
-        Ok(redacted) => redacted.text.into_owned(),
-        Err(_) => "…".to_owned(),
-    }
-}
-
-fn is_damage(error: &Error) -> bool {
-    error.code() == Code::Integrity
-        || matches!(
-            error,
-            Error::Store(StoreError::KeyFileMissing | StoreError::KeyFileDamaged)
-        )
 }
 
 impl Report {
@@ -247,42 +216,6 @@ impl Report {
             say(&format!(
                 "names that look like a secret: {names}; names are never changed, rename or delete them"
             ));
-        }
-    }
-}
-
-/// A line on the terminal that is written over and over. Nothing where stderr is no terminal.
-struct Progress<'a> {
-    tenant: &'a str,
-    is_terminal: bool,
-    shown: Option<Instant>,
-}
-
-impl<'a> Progress<'a> {
-    fn new(tenant: &'a str) -> Self {
-        Self {
-            tenant,
-            is_terminal: desk::is_watched(),
-            shown: None,
-        }
-    }
-
-    fn show(&mut self, done: u64, all: u64) {
-        let is_due = self
-            .shown
-            .is_none_or(|at| at.elapsed() >= Duration::from_millis(100));
-        if !self.is_terminal || !is_due {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let tenant = self.tenant;
-        let _shown = write!(io::stderr().lock(), "\r{tenant}: {done} of {all} files");
-    }
-
-    /// Empties the line.
-    fn clear(&self) {
-        if self.shown.is_some() {
-            let _cleared = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }
 }

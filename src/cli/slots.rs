@@ -5,7 +5,8 @@ use strongroom::key::{KdfParams, SlotKind};
 
 use super::args::{KeyAddArgs, KeyRemoveArgs, LookArgs};
 use super::failure::Stop;
-use super::output::{Out, table, utc};
+use super::output::{Out, table};
+use super::time::utc;
 use super::{init, keys, open};
 
 pub fn list(args: &LookArgs) -> Result<(), Stop> {

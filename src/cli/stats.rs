@@ -6,7 +6,8 @@ use strongroom::StoreStats;
 use super::args::LookArgs;
 use super::failure::Stop;
 use super::open;
-use super::output::{Out, table, utc};
+use super::output::{Out, table};
+use super::time::{clock_json, clock_word, utc};
 
 pub fn run(args: &LookArgs) -> Result<(), Stop> {
     let stats = stats(args)?;
@@ -21,11 +22,23 @@ pub fn run(args: &LookArgs) -> Result<(), Stop> {
         ("commits", stats.commits),
         ("pending_removals", stats.pending_removals),
     ];
-    let rows = totals.map(|(name, number)| vec![name.replace('_', " "), number.to_string()]);
-    let json: serde_json::Map<String, Value> = totals
-        .into_iter()
-        .map(|(name, number)| (name.to_owned(), number.into()))
-        .collect();
+    let times = [
+        ("no_access_before", stats.oldest_access.map(utc)),
+        ("no_expiry_before", stats.due_after.map(utc)),
+    ];
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut json = serde_json::Map::new();
+    let row = |name: &str, value: String| vec![name.replace('_', " "), value];
+    for (name, number) in totals {
+        rows.push(row(name, number.to_string()));
+        json.insert(name.to_owned(), number.into());
+    }
+    for (name, time) in times {
+        rows.push(row(name, time.clone().unwrap_or("-".to_owned())));
+        json.insert(name.to_owned(), time.into());
+    }
+    rows.push(row("clock", clock_word(stats.clock).to_owned()));
+    json.insert("clock".to_owned(), clock_json(stats.clock));
     Out::new(args.json).answer(&table(&rows, &[1]), &Value::Object(json))
 }
 

@@ -4,11 +4,14 @@ use serde_json::{Value, json};
 use strongroom::{Depth, VerifyReport};
 
 use super::args::VerifyArgs;
+use super::audit::parse_checkpoint;
 use super::failure::{Exit, Failure, Stop};
 use super::open;
 use super::output::{Out, table};
 
 pub fn run(args: &VerifyArgs) -> Result<(), Stop> {
+    let checkpoint = args.checkpoint.as_deref();
+    let checkpoint = checkpoint.map(parse_checkpoint).transpose()?;
     let vault = open::vault(&args.store, args.read_only)?;
     let depth = if args.quick {
         Depth::Quick
@@ -16,8 +19,28 @@ pub fn run(args: &VerifyArgs) -> Result<(), Stop> {
         Depth::Full
     };
     let report = vault.verify(depth)?;
+    // A log that cannot be read shows no checkpoint; why is among the problems.
+    let is_there = checkpoint.map(|checkpoint| vault.has_checkpoint(&checkpoint).unwrap_or(false));
     let closed = vault.close();
-    Out::new(args.json).answer(&text(&report, depth), &json(&report, depth))?;
+    let mut text = text(&report, depth);
+    let mut json = json(&report, depth);
+    if let (Some(is_there), Some(fields)) = (is_there, json.as_object_mut()) {
+        let word = if is_there { "there" } else { "MISSING" };
+        text.insert_str(0, &format!("the checkpoint's entry is {word}\n\n"));
+        fields.insert("checkpoint".to_owned(), is_there.into());
+    }
+    Out::new(args.json).answer(&text, &json)?;
+    if is_there == Some(false) {
+        return Err(Failure::new(
+            Exit::Integrity,
+            format!(
+                "verify the store: the checkpoint's entry is not in it; other problems: {}",
+                report.problems.len()
+            ),
+            "The store was put back to a time before the checkpoint, or is another one: compare the ids, and look who replaced it.",
+        )
+        .into());
+    }
     let problems = report.problems.len();
     if problems > 0 {
         let s = if problems == 1 { "" } else { "s" };

@@ -1,7 +1,8 @@
 //! The audit log as an auditor reads it, and checkpoints to keep outside the store.
 
-use crate::audit::{Chain, Draft, Entry, entry_hash, hex};
+use crate::audit::{Chain, Draft, ExportCheck, hex};
 use crate::error::Error;
+use crate::key::FileTag;
 use crate::store::{AuditRecord, StoreError};
 
 use super::{Tenant, Vault};
@@ -66,7 +67,8 @@ impl std::fmt::Display for Checkpoint {
 
 impl Vault {
     /// Reads the whole audit log, checks every link, and hands each entry to `each` with the
-    /// name of its tenant (`None` for the store's own chain). A damaged chain is reported,
+    /// name of its tenant (`None` for the store's own chain, which comes first; tenants follow
+    /// by name). A damaged chain is reported,
     /// and the others are read.
     ///
     /// # Errors
@@ -76,37 +78,65 @@ impl Vault {
         tenant: Option<&str>,
         mut each: impl FnMut(Option<&str>, &AuditRecord),
     ) -> Result<AuditReport, Error> {
-        let store = &self.shared.store;
         let mut report = AuditReport::default();
-        let tags = match tenant {
-            Some(name) => vec![self.tenant(name)?.tag()],
-            None => store.tenant_tags(),
-        };
-        let own = if tenant.is_none() {
-            vec![None]
-        } else {
-            Vec::new()
-        };
-        for tag in own.into_iter().chain(tags.into_iter().map(Some)) {
-            let name = tag.map(|tag| match store.tenant_by_tag(tag) {
-                Ok(tenant) => tenant.name().as_str().to_owned(),
-                Err(_) => tag.to_string(),
-            });
-            report.chains += 1;
-            let read = store.audit_chain(tag, |record| {
-                report.entries += 1;
-                each(name.as_deref(), &record);
-            });
-            match read {
-                Ok(_) => {}
-                Err(error) if error.is_damage() => {
-                    let whose = name.unwrap_or_else(|| "the store".to_owned());
-                    report.problems.push((whose, error.to_string()));
-                }
-                Err(error) => return Err(error.into()),
-            }
+        if let Some(name) = tenant {
+            // Held until the end: a tenant that does not exist has no key file to open it by.
+            let tenant = self.tenant(name)?;
+            let chain = Some((name.to_owned(), tenant.tag()));
+            self.read_chain(chain, &mut report, &mut each)?;
+            return Ok(report);
+        }
+        self.read_chain(None, &mut report, &mut each)?;
+        let store = &self.shared.store;
+        let mut chains: Vec<_> = store
+            .tenant_tags()
+            .into_iter()
+            .map(|tag| match store.tenant_by_tag(tag) {
+                Ok(tenant) => (tenant.name().as_str().to_owned(), tag),
+                Err(_) => (tag.to_string(), tag),
+            })
+            .collect();
+        chains.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for chain in chains {
+            self.read_chain(Some(chain), &mut report, &mut each)?;
         }
         Ok(report)
+    }
+
+    /// As [`Vault::audit`], the store's own chain only.
+    ///
+    /// # Errors
+    /// When the store itself cannot go on.
+    pub fn audit_store_events(
+        &self,
+        mut each: impl FnMut(&AuditRecord),
+    ) -> Result<AuditReport, Error> {
+        let mut report = AuditReport::default();
+        self.read_chain(None, &mut report, &mut |_, record| each(record))?;
+        Ok(report)
+    }
+
+    fn read_chain(
+        &self,
+        chain: Option<(String, FileTag)>,
+        report: &mut AuditReport,
+        each: &mut impl FnMut(Option<&str>, &AuditRecord),
+    ) -> Result<(), Error> {
+        let (name, tag) = chain.unzip();
+        report.chains += 1;
+        let read = self.shared.store.audit_chain(tag, |record| {
+            report.entries += 1;
+            each(name.as_deref(), &record);
+        });
+        match read {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_damage() => {
+                let whose = name.unwrap_or_else(|| "the store".to_owned());
+                report.problems.push((whose, error.to_string()));
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Writes an entry with a random id into the store's own chain and returns a line to
@@ -164,16 +194,12 @@ impl Tenant {
     /// oldest first. Returns the number and hash of the last entry.
     #[must_use]
     pub fn check_exported<'a>(lines: impl IntoIterator<Item = &'a str>) -> Option<(u64, String)> {
-        let mut last: Option<(u64, String)> = None;
+        let mut check = ExportCheck::new();
         for line in lines {
-            let entry = Entry::from_json(line.as_bytes()).ok()?;
-            if let Some((seq, hash)) = &last
-                && (entry.seq != seq + 1 || entry.prev != *hash)
-            {
-                return None;
-            }
-            last = Some((entry.seq, hex(&entry_hash(line.as_bytes()))));
+            check.line(line).ok()?;
         }
-        last
+        let mut chains = check.chains().values();
+        let only = chains.next().filter(|_| chains.next().is_none())?;
+        Some((only.last, only.hash.clone()))
     }
 }

@@ -16,6 +16,17 @@ pub(super) struct Found {
     pub(super) bytes: u64,
 }
 
+/// What a run that changes nothing would have stored before.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Ahead {
+    /// New files.
+    pub(super) files: u64,
+    /// Bytes of new and replaced files.
+    pub(super) bytes: u64,
+    /// Bytes that replaced files have now.
+    pub(super) gone: u64,
+}
+
 impl Line<'_> {
     /// Whether policy lets agents write here.
     pub(super) fn may_write(&self, path: &MemoryPath) -> Result<(), Stop> {
@@ -74,10 +85,8 @@ impl Line<'_> {
         text: &str,
         old_bytes: Option<u64>,
     ) -> Result<Cleaned, Stop> {
-        // Before redaction too, so that nobody can make it scan more than may be stored.
-        self.check_text(path, text)?;
-        let cleaned = self.clean(change, path, text)?;
-        let lines = self.check_text(path, &cleaned.text)?;
+        let pseudonym = |value: &[u8]| change.pseudonym(value);
+        let (cleaned, lines) = self.admit_text(&pseudonym, path, text)?;
         let file = NewFile {
             kind: FileKind::Text,
             bytes: cleaned.text.as_bytes(),
@@ -86,6 +95,21 @@ impl Line<'_> {
         };
         self.put(change, path, &file, old_bytes)?;
         Ok(cleaned)
+    }
+
+    /// Redacts a text and checks it against the limits on one file, before and after.
+    /// Returns what may be stored, and how many lines it has.
+    pub(super) fn admit_text(
+        &self,
+        pseudonym: &dyn Fn(&[u8]) -> [u8; 32],
+        path: &MemoryPath,
+        text: &str,
+    ) -> Result<(Cleaned, u64), Stop> {
+        // Before redaction too, so that nobody can make it scan more than may be stored.
+        self.check_text(path, text)?;
+        let cleaned = self.clean(pseudonym, path, text)?;
+        let lines = self.check_text(path, &cleaned.text)?;
+        Ok((cleaned, lines))
     }
 
     /// Checks a text against the limits on one file. Returns how many lines it has.
@@ -110,18 +134,36 @@ impl Line<'_> {
         file: &NewFile<'_>,
         old_bytes: Option<u64>,
     ) -> Result<(), Stop> {
+        let added = file.bytes.len() as u64;
+        self.check_room(change.reader(), path, added, old_bytes, Ahead::default())?;
+        Ok(change.put_file(path, file)?)
+    }
+
+    /// Checks holds and quotas for a file of `added` bytes. `ahead` is what will be there
+    /// besides by then.
+    pub(super) fn check_room(
+        &self,
+        reader: &Reader<'_>,
+        path: &MemoryPath,
+        added: u64,
+        old_bytes: Option<u64>,
+        ahead: Ahead,
+    ) -> Result<(), Stop> {
         if old_bytes.is_some() {
-            not_held(change.reader(), path)?;
+            not_held(reader, path)?;
         }
         let limits = &self.rules.effective.limits;
-        let root = change.reader().root();
-        let below = change.reader().totals(&root)?;
-        let added = file.bytes.len() as u64;
+        let below = reader.totals(&reader.root())?;
         let total = below
             .bytes
+            .saturating_add(ahead.bytes)
+            .saturating_sub(ahead.gone)
             .saturating_sub(old_bytes.unwrap_or(0))
             .saturating_add(added);
-        let files = below.files.saturating_add(u64::from(old_bytes.is_none()));
+        let files = below
+            .files
+            .saturating_add(ahead.files)
+            .saturating_add(u64::from(old_bytes.is_none()));
         let grows = added > old_bytes.unwrap_or(0);
         // A tenant over a limit that was lowered may still edit and shrink what it has.
         let mut checked = Ok(());
@@ -135,9 +177,8 @@ impl Line<'_> {
                 checked = checked.and_then(|()| limits.check_store_bytes(stored));
             }
         }
-        checked.map_err(|refusal| refuse(refusal.message(path.as_str())))?;
         self.draft.borrow_mut().bytes = added;
-        Ok(change.put_file(path, file)?)
+        checked.map_err(|refusal| refuse(refusal.message(path.as_str())))
     }
 }
 

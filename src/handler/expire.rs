@@ -4,7 +4,7 @@ use crate::clock::UnixMillis;
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
 use crate::record::{HOLD_REASON_BYTES_MAX, Hold};
-use crate::store::{Abort, ClockState, StoreError, Swept};
+use crate::store::{Abort, ClockState, StoreError, Swept, earlier};
 
 use super::{Line, Stop, Tenant, Vault, refuse, texts};
 
@@ -19,13 +19,16 @@ pub struct ExpireReport {
     pub clock: ClockState,
     /// What went, by tenant name; tenants of which nothing went are left out.
     pub tenants: Vec<(String, Swept)>,
-    /// Nothing that is left anywhere expires before this moment.
+    /// When the next file expires, of those that are left; `None` is never.
     pub next_due: Option<UnixMillis>,
     /// Audit entries that were older than the policy keeps them.
     pub pruned: u64,
     /// Tenants (by name, or by file tag where the name cannot be read) that could not be
     /// swept, and why.
     pub failed: Vec<(String, String)>,
+    /// Names of tenants that were not swept because damage in another one stops all writes
+    /// of this handle. A handle that is opened anew reaches them.
+    pub not_reached: Vec<String>,
 }
 
 /// A hold on a path.
@@ -64,6 +67,7 @@ impl Vault {
             next_due: None,
             pruned: 0,
             failed: Vec::new(),
+            not_reached: Vec::new(),
         };
         if report.clock != ClockState::Trusted {
             return Ok(report);
@@ -88,7 +92,8 @@ impl Vault {
             let swept = swept.and_then(|tenant| {
                 let name = tenant.name().as_str().to_owned();
                 let swept = store.sweep(&tenant, &MemoryPath::root(), dry_run);
-                let swept = swept.and_then(|swept| {
+                let swept = swept.and_then(|mut swept| {
+                    swept.next_due = store.next_expiry(&tenant)?;
                     if !dry_run {
                         report.pruned += store.prune_audit(Some(&tenant), kept_since)?;
                     }
@@ -100,10 +105,7 @@ impl Vault {
             });
             match swept {
                 Ok((name, swept)) => {
-                    report.next_due = match (report.next_due, swept.next_due) {
-                        (Some(a), Some(b)) => Some(a.min(b)),
-                        (a, b) => a.or(b),
-                    };
+                    report.next_due = earlier(report.next_due, swept.next_due);
                     if swept.files > 0 || swept.directories > 0 {
                         report.tenants.push((name, swept));
                     }
@@ -111,12 +113,7 @@ impl Vault {
                 Err((name, error)) if error.is_damage() => {
                     report.failed.push((name, error.to_string()));
                 }
-                // Damage in one tenant stops all writes of this handle: the rest is not swept.
-                Err((name, StoreError::WritesStopped)) => {
-                    report
-                        .failed
-                        .push((name, StoreError::WritesStopped.to_string()));
-                }
+                Err((name, StoreError::WritesStopped)) => report.not_reached.push(name),
                 Err((_, error)) => return Err(error.into()),
             }
             progress(done as u64 + 1, all);
@@ -130,6 +127,13 @@ impl Vault {
     #[must_use]
     pub fn clock(&self) -> ClockState {
         self.shared.store.clock_state()
+    }
+
+    /// The time that counts for the store, in milliseconds since 1970: the wall clock's while
+    /// it is believed, else the trusted time, which stands still.
+    #[must_use]
+    pub fn now(&self) -> UnixMillis {
+        self.shared.store.now()
     }
 
     /// Believes the wall clock from here on, wherever it stands: after the machine's clock
@@ -171,7 +175,8 @@ impl Tenant {
                 if walk.target().is_none() && !path.is_root() {
                     return Err(refuse(texts::missing(&path)));
                 }
-                if change.reader().holds().len() >= HOLDS_MAX {
+                let others = change.reader().holds().iter();
+                if others.filter(|(held, _)| held != path.as_str()).count() >= HOLDS_MAX {
                     return Err(refuse(format!("Error: there are {HOLDS_MAX} holds already. Remove some, or hold a directory")));
                 }
                 let created = line.store().now();

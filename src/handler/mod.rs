@@ -27,6 +27,7 @@ mod rename;
 mod rescan;
 mod str_replace;
 mod texts;
+pub mod transfer;
 mod vault;
 mod view;
 

@@ -4,7 +4,6 @@ use zeroize::Zeroizing;
 
 use crate::path::MemoryPath;
 use crate::redact::{Finding, Redacted, Refused};
-use crate::store::Change;
 use crate::wire::{Content, Reply};
 
 use super::{Line, Stop, refuse};
@@ -16,13 +15,15 @@ const FINDINGS_NAMED_MAX: usize = 20;
 pub(super) struct Cleaned {
     pub(super) text: Zeroizing<String>,
     pub(super) note: Option<String>,
+    /// How many values were removed.
+    pub(super) removed: u64,
 }
 
 impl Line<'_> {
     /// Removes from a whole after-image what policy does not let into the store.
     pub(super) fn clean(
         &self,
-        change: &Change<'_>,
+        pseudonym: &dyn Fn(&[u8]) -> [u8; 32],
         path: &MemoryPath,
         text: &str,
     ) -> Result<Cleaned, Stop> {
@@ -30,10 +31,10 @@ impl Line<'_> {
             return Ok(Cleaned {
                 text: Zeroizing::new(text.to_owned()),
                 note: None,
+                removed: 0,
             });
         };
-        let pseudonym = |value: &[u8]| change.pseudonym(value);
-        match engine.redact(text, Some(&pseudonym)) {
+        match engine.redact(text, Some(pseudonym)) {
             Ok(Redacted { text, findings }) => {
                 let mut draft = self.draft.borrow_mut();
                 for finding in &findings {
@@ -45,6 +46,7 @@ impl Line<'_> {
                 Ok(Cleaned {
                     text: Zeroizing::new(text.into_owned()),
                     note,
+                    removed: findings.len() as u64,
                 })
             }
             Err(refused) => {

@@ -189,6 +189,14 @@ struct After {
     touch: Option<Urgency>,
 }
 
+/// Whether a file of this name may be an image.
+pub(super) fn has_image_name(path: &MemoryPath) -> bool {
+    let extension = path.name().and_then(|name| name.rsplit_once('.'));
+    extension.is_some_and(|(_, extension)| {
+        ["png", "jpg", "jpeg"].contains(&extension.to_ascii_lowercase().as_str())
+    })
+}
+
 /// The image that these bytes are, if both the name and the signature say so.
 pub(super) fn image_type(path: &MemoryPath, bytes: &[u8]) -> Option<&'static str> {
     let (_, extension) = path.name()?.rsplit_once('.')?;

@@ -11,7 +11,9 @@ use super::{COMBINING_RUN_MAX, QUOTED_CHARS_MAX};
 pub struct Quoted(String);
 
 impl Quoted {
-    pub(super) fn new(raw: &str) -> Self {
+    /// Shows `raw`, which may be anything.
+    #[must_use]
+    pub fn new(raw: &str) -> Self {
         let mut shown = String::new();
         let mut length = 0;
         let mut marks = 0;

@@ -52,6 +52,7 @@ pub use self::redaction::{Redaction, RedactionAction, RedactionRule, RulePack};
 pub use self::refusal::Refusal;
 pub use self::retention::{Retention, RetentionRule};
 pub use self::tenants::TenantRule;
+pub use self::units::parse_duration;
 
 /// Longest policy text, also of the flattened one: 1 MiB.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;

@@ -99,11 +99,13 @@ pub(super) fn format_bytes(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-/// A duration such as `90d`, `1h` or `1d12h`. The word `never` is the caller's matter.
+/// A duration as policies write it, such as `90d`, `1h` or `1d12h`: whole numbers with `s`,
+/// `m` (minutes), `h`, `d`, `w` or `y` (365 days), the larger unit first. The word `never` is
+/// the caller's matter.
 ///
 /// # Errors
 /// A fragment that says what is wrong.
-pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let mut seconds = 0u64;
     let mut rest = text;
     let mut units = DURATION_UNITS.iter();

@@ -3,10 +3,20 @@
 use crate::key::FileTag;
 
 use super::codec::{Decoder, Encoder};
-use super::{ContentId, NodeId, RecordError, TenantId};
+use super::{ContentId, NodeId, RecordError, SetHash, TenantId};
 
 /// The most directories that a job remembers: it walks depth first, one path at a time.
 pub const JOB_DIRECTORIES_MAX: usize = 64;
+
+/// A directory that nothing refers to any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrashDirectory {
+    /// Under which id its entries lie.
+    pub id: NodeId,
+    /// Its entries and their hash when it was deleted, until they were checked: an older
+    /// entry that damage brought back could name a content that is still in use elsewhere.
+    pub unchecked: Option<(u64, SetHash)>,
+}
 
 /// Something that nothing refers to any more, to be removed in small batches.
 ///
@@ -19,7 +29,7 @@ pub struct Job {
     /// The id under which they lie. It outlives the tenant, and removing a content needs no key.
     pub tenant: TenantId,
     /// Directories to empty; the last one first.
-    pub directories: Vec<NodeId>,
+    pub directories: Vec<TrashDirectory>,
     /// A content to remove, and how many chunks of it are left.
     pub content: Option<(ContentId, u32)>,
 }
@@ -33,7 +43,11 @@ impl Job {
         out.array(&self.tag.0).array(&self.tenant.0);
         out.u32(u32::try_from(self.directories.len()).unwrap_or(u32::MAX));
         for directory in &self.directories {
-            out.array(&directory.0);
+            out.array(&directory.id.0);
+            match &directory.unchecked {
+                None => out.u8(0),
+                Some((entries, set_hash)) => out.u8(1).u64(*entries).array(&set_hash.0),
+            };
         }
         match &self.content {
             None => out.u8(0),
@@ -56,7 +70,13 @@ impl Job {
         }
         let mut directories = Vec::with_capacity(count);
         for _ in 0..count {
-            directories.push(NodeId(from.array()?));
+            let id = NodeId(from.array()?);
+            let unchecked = match from.u8()? {
+                0 => None,
+                1 => Some((from.u64()?, SetHash(from.array()?))),
+                _ => return Err(from.malformed()),
+            };
+            directories.push(TrashDirectory { id, unchecked });
         }
         let content = match from.u8()? {
             0 => None,

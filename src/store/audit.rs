@@ -251,7 +251,10 @@ impl Core {
                         .detail(format!("no such tenant: {}", tenant.tag))
                     })
                     .collect();
-                self.commit_noted(drafts).map(drop)
+                match self.commit_noted(drafts) {
+                    Ok(seq) if is_urgent => self.wait_durable(seq),
+                    noted => noted.map(drop),
+                }
             };
             if let Err(error) = written {
                 self.audit

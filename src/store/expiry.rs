@@ -3,8 +3,14 @@
 use std::sync::Arc;
 
 use crate::clock::UnixMillis;
-use crate::record::{FileMeta, Hold};
+use crate::path::MemoryPath;
+use crate::record::{Dirent, DirentBody, FileMeta, Hold};
 use crate::retention::Schedule;
+
+use super::StoreError;
+use super::reader::Reader;
+use super::sweep::Swept;
+use super::walk::Directory;
 
 /// The schedule, the trusted time, and the holds in force then.
 pub(crate) struct Expiry {
@@ -20,17 +26,20 @@ impl Expiry {
             .is_some_and(|due| due <= self.now)
     }
 
-    /// From when on the file does not exist; `None` is never, also while it is held.
+    /// From when on the file does not exist; `None` is never. A hold that ends puts it off,
+    /// one without an end makes it never.
     pub(super) fn due_at(
         &self,
         path: &str,
         file: &FileMeta,
         moved_at: UnixMillis,
     ) -> Option<UnixMillis> {
-        let due = self
-            .schedule
-            .due_at(path, file, file.accessed.max(moved_at))?;
-        self.hold_on(path).is_none().then_some(due)
+        let accessed = file.accessed.max(moved_at);
+        let due = self.schedule.due_at(path, file, accessed)?;
+        self.holds
+            .iter()
+            .filter(|(held, _)| lies_in(path, held))
+            .try_fold(due, |due, (_, hold)| Some(due.max(hold.until?)))
     }
 
     /// The hold that keeps `path`: on it, or on a directory above it.
@@ -43,6 +52,105 @@ impl Expiry {
         self.holds
             .iter()
             .find(|(held, _)| lies_in(held, directory) || lies_in(directory, held))
+    }
+}
+
+impl Reader<'_> {
+    /// Whether a file is expired, and so does not exist.
+    pub(super) fn is_expired(&self, directory: &Directory, entry: &Dirent) -> bool {
+        match (&self.expiry, &entry.body) {
+            (Some(expiry), DirentBody::File(meta)) => {
+                expiry.is_expired(&directory.path_of(&entry.name), meta, directory.moved_at)
+            }
+            _ => false,
+        }
+    }
+
+    /// The holds that are in force.
+    pub(crate) fn holds(&self) -> &[(String, Hold)] {
+        self.expiry.as_ref().map_or(&[], |expiry| &expiry.holds)
+    }
+
+    /// Whether anything below a directory may be expired. Without that, its summary counts
+    /// what exists.
+    pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
+        let below = &directory.summary.below;
+        self.expiry.as_ref().is_some_and(|expiry| {
+            expiry
+                .schedule
+                .may_hold_expired(&directory.path, below, expiry.now)
+        })
+    }
+
+    /// Counts the expired files below a directory, and the directories that would be empty
+    /// without them. Says whether this is one of those.
+    pub(super) fn count_expired(
+        &self,
+        directory: &Directory,
+        swept: &mut Swept,
+    ) -> Result<bool, StoreError> {
+        if !self.may_hold_expired(directory) {
+            return Ok(false);
+        }
+        let mut goes = false;
+        let mut stays = false;
+        for entry in self.all_children(directory)? {
+            if self.is_expired(directory, &entry) {
+                swept.file(directory.path_of(&entry.name), entry.share().bytes);
+                goes = true;
+                continue;
+            }
+            match directory.child(&entry) {
+                Some(below) if self.count_expired(&below, swept)? => {
+                    swept.directories += 1;
+                    goes = true;
+                }
+                _ => stays = true,
+            }
+        }
+        Ok(goes && !stays)
+    }
+
+    /// Lowers `soonest` to the moment at which the next file below a directory expires. What
+    /// is expired already does not count.
+    pub(super) fn next_expiry(
+        &self,
+        directory: &Directory,
+        soonest: &mut Option<UnixMillis>,
+    ) -> Result<(), StoreError> {
+        let Some(expiry) = &self.expiry else {
+            return Ok(());
+        };
+        let bound = expiry
+            .schedule
+            .next_due(&directory.path, &directory.summary.below);
+        if !bound.is_some_and(|bound| soonest.is_none_or(|soonest| bound < soonest)) {
+            return Ok(());
+        }
+        for entry in self.all_children(directory)? {
+            if let DirentBody::File(meta) = &entry.body {
+                let path = directory.path_of(&entry.name);
+                let due = expiry.due_at(&path, meta, directory.moved_at);
+                if let Some(due) = due.filter(|due| *due > expiry.now) {
+                    *soonest = Some(soonest.map_or(due, |soonest| soonest.min(due)));
+                }
+            } else if let Some(below) = directory.child(&entry) {
+                self.next_expiry(&below, soonest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The hold on a path or on a directory above it.
+    pub(crate) fn hold_on(&self, path: &MemoryPath) -> Option<&Hold> {
+        let (_, hold) = self.expiry.as_ref()?.hold_on(path.as_str())?;
+        Some(hold)
+    }
+
+    /// The held path at, above or below a directory.
+    pub(crate) fn held_in(&self, directory: &MemoryPath) -> Option<&str> {
+        let (path, _) = self.expiry.as_ref()?.hold_in(directory.as_str())?;
+        Some(path)
     }
 }
 

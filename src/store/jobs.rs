@@ -5,10 +5,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::backend::Batch;
-use crate::record::{Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, RecordKey};
+use crate::record::{
+    Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, NodeId, RecordKey, SetHash, TrashDirectory,
+};
+use crate::seal;
 
 use super::StoreError;
 use super::core::{Core, StoredJob, TopChange};
+use super::open::scan_all;
 use super::tenant::TenantCrypto;
 
 /// The most directory entries that one batch of the reaper removes.
@@ -187,6 +191,23 @@ impl Core {
         Ok(())
     }
 
+    /// Whether a deleted directory is still what it was when it was deleted.
+    pub(super) fn is_trash_whole(
+        &self,
+        crypto: &TenantCrypto,
+        directory: NodeId,
+        expected: (u64, SetHash),
+    ) -> Result<bool, StoreError> {
+        let (mut entries, mut set_hash) = (0, SetHash::default());
+        let prefix = RecordKey::dirents_of(crypto.id, directory);
+        scan_all(&*self.backend, &prefix, |key, value| {
+            entries += 1;
+            set_hash.add(&seal::record_mac(&crypto.inventory, key, value));
+            Ok(())
+        })?;
+        Ok((entries, set_hash) == expected)
+    }
+
     /// Fills a batch with deletes of a directory's entries. Returns what remains of the job.
     fn plan_directory(
         &self,
@@ -194,9 +215,16 @@ impl Core {
         mut job: Job,
         batch: &mut Batch,
     ) -> Result<Option<Job>, StoreError> {
-        let Some(directory) = job.directories.last().copied() else {
+        let Some(last) = job.directories.last_mut() else {
             return Ok(None);
         };
+        let directory = last.id;
+        if let Some(expected) = last.unchecked.take()
+            && !self.is_trash_whole(crypto, directory, expected)?
+        {
+            self.note_damage();
+            return Err(StoreError::Damaged("a deleted directory"));
+        }
         let prefix = RecordKey::dirents_of(crypto.id, directory);
         let page = self.backend.scan(&prefix, None, ENTRIES_PER_BATCH)?;
         let is_last_page = page.len() < ENTRIES_PER_BATCH;
@@ -224,7 +252,11 @@ impl Core {
                     node,
                     ..
                 }) if summary.entries > 0 && job.directories.len() < JOB_DIRECTORIES_MAX => {
-                    job.directories.push(node);
+                    let unchecked = Some((summary.entries, summary.set_hash));
+                    job.directories.push(TrashDirectory {
+                        id: node,
+                        unchecked,
+                    });
                     return Ok(Some(job));
                 }
                 _ => {}

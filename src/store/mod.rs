@@ -15,17 +15,20 @@ use std::thread::JoinHandle;
 
 use crate::audit::{Chain, Draft};
 use crate::backend::BackendStats;
-use crate::path::{MemoryPath, TenantName};
+use crate::clock::UnixMillis;
+use crate::path::{MemoryPath, ROOT, TenantName};
 use crate::retention::Schedule;
 
 mod audit;
 mod change;
+mod clock;
 mod content;
 mod core;
 mod directory;
 mod durability;
 mod error;
 mod expiry;
+mod holds;
 mod index;
 mod jobs;
 mod keyring;
@@ -36,19 +39,21 @@ mod state;
 mod sweep;
 mod tenant;
 mod verify;
+mod walk;
 
 pub use audit::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
-pub(crate) use reader::{Directory, Reader, Urgency, Walk};
+pub(crate) use reader::Reader;
 pub use sweep::Swept;
 pub(crate) use tenant::Tenant;
 pub use verify::{Depth, Problem, VerifyReport};
+pub(crate) use walk::{Directory, Urgency, Walk};
 
-pub use self::core::ClockState;
 use self::core::Core;
+pub use clock::ClockState;
 
 /// Whether a store may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,6 +73,14 @@ pub struct StoreStats {
     pub tenants: Vec<TenantStats>,
     /// File tags of tenants that cannot be opened, because their key file is missing or damaged.
     pub unreadable: Vec<String>,
+    /// No file was last accessed before this moment; `None` where there are no files. In
+    /// milliseconds since 1970. A lower bound: accesses leave it as it is, a sweep raises it.
+    pub oldest_access: Option<UnixMillis>,
+    /// No file expires before this moment, by the same bounds; `None` is never. Holds do not
+    /// count.
+    pub due_after: Option<UnixMillis>,
+    /// Whether the wall clock is believed.
+    pub clock: ClockState,
     /// How many commits were made so far.
     pub commits: u64,
     /// Removals that are not finished yet.
@@ -137,6 +150,15 @@ impl Store {
         read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
         self.core.read(tenant, read)
+    }
+
+    /// As [`Store::read`], but without a look at the holds: nothing counts as expired.
+    pub(crate) fn read_all<T, R>(
+        &self,
+        tenant: &Tenant,
+        read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        self.core.read_all(tenant, read)
     }
 
     /// Plans a change and commits it; durable when this returns. Nothing is written when
@@ -212,6 +234,11 @@ impl Store {
         self.core.sweep(tenant, under, dry_run)
     }
 
+    /// When the tenant's next file expires; `None` is never.
+    pub(crate) fn next_expiry(&self, tenant: &Tenant) -> Result<Option<UnixMillis>, StoreError> {
+        self.core.next_expiry(tenant)
+    }
+
     /// Notes that it is now at least this late, unless the clock is not believed.
     pub(crate) fn advance_clock(&self) -> Result<(), StoreError> {
         self.core.advance_clock()
@@ -223,7 +250,7 @@ impl Store {
     }
 
     /// The time that counts.
-    pub(crate) fn now(&self) -> crate::clock::UnixMillis {
+    pub(crate) fn now(&self) -> UnixMillis {
         self.core.now()
     }
 
@@ -273,16 +300,22 @@ impl Store {
         self.core.check_open()?;
         let mut tenants = Vec::new();
         let mut unreadable = Vec::new();
+        let (mut oldest_access, mut due_after) = (None, None);
+        let schedule = self.core.schedule();
         for tag in self.core.known_heads() {
             let Ok(tenant) = self.core.tenant_by_tag(tag) else {
                 unreadable.push(tag.to_string());
                 continue;
             };
             let Some(live) = tenant.live() else { continue };
+            let below = &live.head.root.below;
+            let oldest = (below.files > 0).then_some(below.oldest);
+            oldest_access = earlier(oldest_access, oldest);
+            due_after = earlier(due_after, schedule.next_due(ROOT, below));
             tenants.push(TenantStats {
                 name: tenant.name.as_str().to_owned(),
-                files: live.head.root.below.files,
-                bytes: live.head.root.below.bytes,
+                files: below.files,
+                bytes: below.bytes,
                 created: live.head.created,
             });
         }
@@ -291,6 +324,9 @@ impl Store {
         Ok(StoreStats {
             tenants,
             unreadable,
+            oldest_access,
+            due_after,
+            clock: self.core.clock_state(),
             commits: self.core.root().seq,
             pending_removals: self.core.pending_jobs() as u64,
             backend: self.core.backend.stats()?,
@@ -335,6 +371,14 @@ impl Store {
                 .take(),
         );
         closed
+    }
+}
+
+/// The earlier of two moments, where `None` is never.
+pub(crate) fn earlier(a: Option<UnixMillis>, b: Option<UnixMillis>) -> Option<UnixMillis> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::clock::UnixMillis;
 use crate::path::{MemoryPath, ROOT};
 use crate::record::{
-    CHUNK_BYTES, Dirent, DirentBody, FileMeta, Hold, NodeId, RecordKey, SetHash, Share, Summary,
+    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NodeId, RecordKey, SetHash, Share, Summary,
     padded_content_bytes,
 };
 use crate::seal;
@@ -19,8 +18,8 @@ use crate::seal;
 use super::core::Core;
 use super::expiry::Expiry;
 use super::index::{ShortMac, short};
-use super::sweep::Swept;
 use super::tenant::{Live, Tenant};
+use super::walk::{Directory, Urgency, Walk};
 use super::{Abort, StoreError};
 
 /// How often a read is tried without the tenant's lock.
@@ -34,86 +33,6 @@ pub(crate) struct Reader<'a> {
     pub(super) core: &'a Core,
     pub(super) live: Option<Arc<Live>>,
     pub(super) expiry: Option<Expiry>,
-}
-
-/// A directory, as its parent knows it.
-#[derive(Clone)]
-pub(crate) struct Directory {
-    pub(crate) id: NodeId,
-    pub(crate) summary: Summary,
-    /// Its canonical path.
-    pub(crate) path: String,
-    /// When it, or a directory above it, was last moved: an access to all below.
-    pub(crate) moved_at: UnixMillis,
-}
-
-impl Directory {
-    /// The directory that one of this directory's entries is, if it is one.
-    pub(crate) fn child(&self, entry: &Dirent) -> Option<Self> {
-        let DirentBody::Directory { summary, moved_at } = &entry.body else {
-            return None;
-        };
-        Some(Self {
-            id: entry.node,
-            summary: *summary,
-            path: self.path_of(&entry.name),
-            moved_at: self.moved_at.max(*moved_at),
-        })
-    }
-
-    /// The path of an entry.
-    pub(crate) fn path_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.path)
-    }
-}
-
-/// When a write must be durable.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// With the next read or write of the tenant, or when the store closes.
-    Soon,
-    /// Before the reply.
-    Now,
-}
-
-/// What lies along a path.
-pub(crate) struct Walk {
-    /// The entries from the root on, as far as they exist.
-    pub(crate) entries: Vec<Dirent>,
-    /// The last directory on the way: the target itself, if it is one.
-    pub(crate) directory: Directory,
-    /// How many components the path has.
-    depth: usize,
-}
-
-impl Walk {
-    /// The entry that the whole path names (`None` also for the root, which has no entry).
-    pub(crate) fn target(&self) -> Option<&Dirent> {
-        if self.entries.len() == self.depth {
-            self.entries.last()
-        } else {
-            None
-        }
-    }
-
-    /// The directory that the whole path names.
-    pub(crate) fn target_directory(&self) -> Option<&Directory> {
-        let is_file = matches!(
-            self.entries.last(),
-            Some(Dirent {
-                body: DirentBody::File(_),
-                ..
-            })
-        );
-        (self.entries.len() == self.depth && !is_file).then_some(&self.directory)
-    }
-
-    /// How many components lead to a file that stands in the way of the rest of the path.
-    pub(crate) fn blocked_at(&self) -> Option<usize> {
-        let last = self.entries.last()?;
-        let is_file = matches!(last.body, DirentBody::File(_));
-        (is_file && self.entries.len() < self.depth).then_some(self.entries.len())
-    }
 }
 
 /// A record of a directory, with the hash under which the directory counts it.
@@ -151,21 +70,6 @@ impl Reader<'_> {
         } else {
             Urgency::Soon
         })
-    }
-
-    /// Whether a file is expired, and so does not exist.
-    pub(super) fn is_expired(&self, directory: &Directory, entry: &Dirent) -> bool {
-        match (&self.expiry, &entry.body) {
-            (Some(expiry), DirentBody::File(meta)) => {
-                expiry.is_expired(&directory.path_of(&entry.name), meta, directory.moved_at)
-            }
-            _ => false,
-        }
-    }
-
-    /// The holds that are in force.
-    pub(crate) fn holds(&self) -> &[(String, Hold)] {
-        self.expiry.as_ref().map_or(&[], |expiry| &expiry.holds)
     }
 
     /// The tenant's list of holds, as a directory.
@@ -261,48 +165,6 @@ impl Reader<'_> {
             entries.retain(|entry| !self.is_expired(directory, entry));
         }
         Ok(entries)
-    }
-
-    /// Whether anything below a directory may be expired. Without that, its summary counts
-    /// what exists.
-    pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
-        let below = &directory.summary.below;
-        self.expiry.as_ref().is_some_and(|expiry| {
-            expiry
-                .schedule
-                .may_hold_expired(&directory.path, below, expiry.now)
-        })
-    }
-
-    /// Counts the expired files below a directory.
-    pub(super) fn count_expired(
-        &self,
-        directory: &Directory,
-        swept: &mut Swept,
-    ) -> Result<(), StoreError> {
-        if !self.may_hold_expired(directory) {
-            return Ok(());
-        }
-        for entry in self.all_children(directory)? {
-            if self.is_expired(directory, &entry) {
-                swept.file(directory.path_of(&entry.name), entry.share().bytes);
-            } else if let Some(below) = directory.child(&entry) {
-                self.count_expired(&below, swept)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The hold on a path or on a directory above it.
-    pub(crate) fn hold_on(&self, path: &MemoryPath) -> Option<&Hold> {
-        let (_, hold) = self.expiry.as_ref()?.hold_on(path.as_str())?;
-        Some(hold)
-    }
-
-    /// The held path at, above or below a directory.
-    pub(crate) fn held_in(&self, directory: &MemoryPath) -> Option<&str> {
-        let (path, _) = self.expiry.as_ref()?.hold_in(directory.as_str())?;
-        Some(path)
     }
 
     /// Totals of what exists below a directory.
@@ -456,11 +318,36 @@ impl Core {
         tenant: &Tenant,
         read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
+        self.read_through(tenant, |live| self.reader(live), read)
+    }
+
+    /// As [`Core::read`], but without a look at the holds: nothing counts as expired.
+    pub(super) fn read_all<T, R>(
+        &self,
+        tenant: &Tenant,
+        read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
+        let reader = |live| {
+            Ok(Reader {
+                core: self,
+                live,
+                expiry: None,
+            })
+        };
+        self.read_through(tenant, reader, read)
+    }
+
+    fn read_through<'a, T, R>(
+        &'a self,
+        tenant: &Tenant,
+        reader: impl Fn(Option<Arc<Live>>) -> Result<Reader<'a>, StoreError>,
+        read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
+    ) -> Result<T, Abort<R>> {
         self.check_open()?;
         for _ in 0..TRIES_WITHOUT_LOCK {
             let live = tenant.live();
             let before = live.as_ref().map(|live| live.seq);
-            match self.read_at(tenant, live, &read) {
+            match self.read_at(tenant, live, &reader, &read) {
                 Err(Abort::Failed(StoreError::Damaged(_)))
                     if tenant.live().map(|live| live.seq) != before => {}
                 Err(Abort::Failed(StoreError::Damaged(_))) => break,
@@ -468,7 +355,7 @@ impl Core {
             }
         }
         let lock = tenant.lock();
-        let done = self.read_at(tenant, tenant.live(), &read);
+        let done = self.read_at(tenant, tenant.live(), &reader, &read);
         drop(lock);
         match done {
             Err(Abort::Failed(error)) => Err(self.failed(error).into()),
@@ -476,16 +363,16 @@ impl Core {
         }
     }
 
-    fn read_at<T, R>(
-        &self,
+    fn read_at<'a, T, R>(
+        &'a self,
         tenant: &Tenant,
         live: Option<Arc<Live>>,
+        reader: &impl Fn(Option<Arc<Live>>) -> Result<Reader<'a>, StoreError>,
         read: &impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
         let seq = live.as_ref().map_or(0, |live| live.seq);
         self.check_head(tenant, live.as_deref())?;
-        let result = self
-            .reader(live)
+        let result = reader(live)
             .map_err(Abort::from)
             .and_then(|reader| read(&reader));
         if !matches!(result, Err(Abort::Failed(_))) {

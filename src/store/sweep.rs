@@ -2,13 +2,14 @@
 
 use crate::audit::Draft;
 use crate::clock::UnixMillis;
-use crate::path::{Guard, MemoryPath};
-use crate::record::DirentBody;
+use crate::path::{Guard, GuardError, MemoryPath};
+use crate::record::{DirentBody, Share};
 
 use super::change::Change;
-use super::core::{ClockState, Core};
-use super::reader::Directory;
+use super::clock::ClockState;
+use super::core::Core;
 use super::tenant::Tenant;
+use super::walk::Directory;
 use super::{Abort, StoreError};
 
 /// A batch of a sweep stops growing at this many operations.
@@ -26,7 +27,7 @@ pub struct Swept {
     pub directories: u64,
     /// The files' paths, at most 1,000 of them.
     pub paths: Vec<String>,
-    /// Nothing that is left expires before this moment, in milliseconds since 1970.
+    /// When the next file expires, in milliseconds since 1970; `None` is never.
     pub next_due: Option<UnixMillis>,
 }
 
@@ -53,10 +54,8 @@ impl Core {
             let counted = self.read(tenant, |reader| {
                 let walk = reader.walk(under)?;
                 let mut swept = Swept::default();
-                match walk.target_directory() {
-                    Some(directory) => reader.count_expired(directory, &mut swept)?,
-                    None if under.is_root() => reader.count_expired(&reader.root(), &mut swept)?,
-                    None => {}
+                if let Some(directory) = walk.target_directory() {
+                    reader.count_expired(directory, &mut swept)?;
                 }
                 Ok::<_, Abort<()>>(swept)
             });
@@ -69,13 +68,16 @@ impl Core {
                 if let Some(directory) = walk.target_directory() {
                     batch.directory(change, directory)?;
                 }
-                // Without anything to remove there is nothing to commit.
-                if batch.swept.files == 0 && batch.swept.directories == 0 {
+                if !batch.has_work {
                     return Err(Abort::Refused(()));
                 }
-                let mut draft = Draft::new("expire").detail(format!("{} files", batch.swept.files));
-                draft.bytes = batch.swept.bytes;
-                change.audit(draft);
+                // Raised bounds alone change nothing that anyone could see.
+                if batch.swept.files > 0 || batch.swept.directories > 0 {
+                    let detail = format!("{} files", batch.swept.files);
+                    let mut draft = Draft::new("expire").detail(detail);
+                    draft.bytes = batch.swept.bytes;
+                    change.audit(draft);
+                }
                 Ok(batch)
             });
             let batch = match batch {
@@ -88,11 +90,16 @@ impl Core {
                 break;
             }
         }
-        swept.next_due = tenant.live().and_then(|live| {
-            self.schedule()
-                .next_due(under.as_str(), &live.head.root.below)
-        });
         Ok(swept)
+    }
+
+    /// When the tenant's next file expires.
+    pub(super) fn next_expiry(&self, tenant: &Tenant) -> Result<Option<UnixMillis>, StoreError> {
+        unrefused(self.read(tenant, |reader| {
+            let mut soonest = None;
+            reader.next_expiry(&reader.root(), &mut soonest)?;
+            Ok::<_, Abort<()>>(soonest)
+        }))
     }
 
     /// Notes in the root that it is now at least this late.
@@ -126,48 +133,108 @@ impl Swept {
 #[derive(Default)]
 struct Batch {
     swept: Swept,
+    has_work: bool,
     is_full: bool,
 }
 
 impl Batch {
-    /// Plans to remove what is expired below a directory. Says whether nothing is left in it.
+    /// Plans to remove what is expired below a directory, and to raise the bounds in its
+    /// summary to what is left.
     fn directory(
         &mut self,
         change: &mut Change<'_>,
         directory: &Directory,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Left, StoreError> {
+        let bounds = Bounds::of(&directory.summary.below);
         if !change.reader().may_hold_expired(directory) {
-            return Ok(false);
+            return Ok(Left::Something(bounds));
         }
+        let mut left = Bounds::of(&Share::NOTHING);
         let mut is_emptied = true;
         let mut removed_any = false;
         for entry in change.reader().all_children(directory)? {
             if change.operations() > OPERATIONS_MAX {
                 self.is_full = true;
-                return Ok(false);
+                return Ok(Left::Something(bounds));
             }
             let path = directory.path_of(&entry.name);
             // The name was accepted once, under whatever rule on portable names.
-            let Ok(target) = Guard::new().portable_names(false).check(&path) else {
+            let Ok(target) = checked(&path) else {
+                left = left.least(Bounds::of(&entry.share()));
                 is_emptied = false;
                 continue;
             };
-            match (&entry.body, directory.child(&entry)) {
-                (DirentBody::File(meta), _) if change.reader().is_expired(directory, &entry) => {
-                    change.purge(&target)?;
-                    self.swept.file(path, meta.bytes);
-                    removed_any = true;
+            if let DirentBody::File(meta) = &entry.body
+                && change.reader().is_expired(directory, &entry)
+            {
+                change.purge(&target)?;
+                self.swept.file(path, meta.bytes);
+                removed_any = true;
+                continue;
+            }
+            let below = match directory.child(&entry) {
+                Some(below) => self.directory(change, &below)?,
+                None => Left::Something(Bounds::of(&entry.share())),
+            };
+            match below {
+                Left::Something(bounds) => {
+                    left = left.least(bounds);
+                    is_emptied = false;
                 }
-                (_, Some(below)) if self.directory(change, &below)? => {
+                Left::Nothing => {
                     change.remove_emptied(&target)?;
                     self.swept.directories += 1;
                     removed_any = true;
                 }
-                _ => is_emptied = false,
             }
         }
-        Ok(is_emptied && removed_any)
+        self.has_work |= removed_any;
+        if is_emptied && removed_any {
+            return Ok(Left::Nothing);
+        }
+        if left != bounds
+            && let Ok(path) = checked(&directory.path)
+        {
+            change.tighten(&path, left)?;
+            self.has_work = true;
+        }
+        Ok(Left::Something(left))
     }
+}
+
+/// What a batch leaves of a directory.
+enum Left {
+    /// All of it went.
+    Nothing,
+    /// Files and directories with these bounds.
+    Something(Bounds),
+}
+
+/// The earliest last access and the earliest creation of all files below a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) oldest: UnixMillis,
+    pub(super) born: UnixMillis,
+}
+
+impl Bounds {
+    fn of(share: &Share) -> Self {
+        Self {
+            oldest: share.oldest,
+            born: share.born,
+        }
+    }
+
+    fn least(self, other: Self) -> Self {
+        Self {
+            oldest: self.oldest.min(other.oldest),
+            born: self.born.min(other.born),
+        }
+    }
+}
+
+fn checked(path: &str) -> Result<MemoryPath, GuardError> {
+    Guard::new().portable_names(false).check(path)
 }
 
 fn unrefused<T>(done: Result<T, Abort<()>>) -> Result<T, StoreError> {

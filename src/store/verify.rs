@@ -11,8 +11,9 @@ use super::StoreError;
 use super::audit::STORE_CHAIN;
 use super::core::Core;
 use super::open::{scan_all, sum_listed};
-use super::reader::{Directory, Reader};
+use super::reader::Reader;
 use super::tenant::{Live, Tenant};
+use super::walk::Directory;
 
 /// How much `verify` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,8 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// What is damaged; empty when all is well.
     pub problems: Vec<Problem>,
+    /// Whether anything but a tenant's lost keys is among them: that stops writes.
+    is_damaged: bool,
 }
 
 /// One thing that is damaged.
@@ -89,16 +92,26 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     if core.is_failed() {
         return Err(StoreError::OutcomeUnknown);
     }
-    core.note_damage();
+    if report.is_damaged {
+        core.note_damage();
+    }
     Ok(report)
 }
 
 impl VerifyReport {
     fn problem(&mut self, tenant: Option<&Tenant>, path: Option<&str>, error: &StoreError) {
+        let was_damaged = self.is_damaged;
         self.push(tenant, path, &error.to_string());
+        // One tenant's lost keys are no reason to stop the writes of all others.
+        let is_keys = matches!(
+            error,
+            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
+        );
+        self.is_damaged = was_damaged || !is_keys;
     }
 
     fn push(&mut self, tenant: Option<&Tenant>, path: Option<&str>, what: &str) {
+        self.is_damaged = true;
         self.problems.push(Problem {
             tenant: tenant.map(|tenant| tenant.name.as_str().to_owned()),
             path: path.map(str::to_owned),
@@ -182,6 +195,7 @@ fn verify_tenant(
     }
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
+        check_trash(core, tenant, &live, report);
         reach_trash(core, tenant, &live, &mut reached);
         find_strays(core, tenant, id, &reached, report);
     }
@@ -255,6 +269,23 @@ impl TreeWalk<'_> {
     }
 }
 
+/// Deleted directories must be what they were, until they are gone.
+fn check_trash(core: &Core, tenant: &Tenant, live: &Live, report: &mut VerifyReport) {
+    let jobs = stored_jobs(core)
+        .into_iter()
+        .filter(|job| job.tag == tenant.tag);
+    for directory in jobs.flat_map(|job| job.directories) {
+        let Some(expected) = directory.unchecked else {
+            continue;
+        };
+        match core.is_trash_whole(&live.crypto, directory.id, expected) {
+            Ok(true) => {}
+            Ok(false) => report.push(Some(tenant), None, "a deleted directory has been altered"),
+            Err(error) => report.problem(Some(tenant), None, &error),
+        }
+    }
+}
+
 /// Adds what unfinished work still has to remove.
 fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached) {
     let jobs = stored_jobs(core)
@@ -262,7 +293,7 @@ fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached)
         .filter(|job| job.tag == tenant.tag);
     let mut directories: Vec<NodeId> = Vec::new();
     for job in jobs {
-        directories.extend(job.directories);
+        directories.extend(job.directories.iter().map(|directory| directory.id));
         reached.contents.extend(job.content);
     }
     while let Some(directory) = directories.pop() {

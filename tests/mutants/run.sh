@@ -87,7 +87,7 @@ mutant no-state-write src/store/core.rs \
   syncs every_acknowledged_write
 # A write is acknowledged once it is applied.
 mutant no-wait src/store/change.rs \
-  's/Ok\(\(value, seq\)\) => \{\n\s*self\.wait_durable\(seq\)\?;/Ok((value, _seq)) => {/' \
+  's/self\.wait_durable\(tenant\.live\(\)\.map_or\(0, \|live\| live\.seq\)\)\?;\n\s*done/done/' \
   power_loss a_power_cut_loses_nothing
 # A handle goes on after a write whose outcome it does not know.
 mutant no-poison src/store/core.rs \

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::super::args::{Command, KeyAddArgs, KeyCommand, PolicyCommand, TenantCommand};
+use super::super::audit::args::AuditCommand;
 use super::super::failure::{Exit, Failure};
 
 /// Options whose values stay with the process that was given them.
@@ -79,6 +80,12 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
         Command::Exec(_)
         | Command::Verify(_)
         | Command::Rescan(_)
+        | Command::Expire(_)
+        | Command::Checkpoint(_)
+        | Command::Audit {
+            command: AuditCommand::Show(_) | AuditCommand::Verify(_),
+        }
+        | Command::Hold { .. }
         | Command::Stats(_)
         | Command::Tenant {
             command: TenantCommand::List(_),
@@ -86,6 +93,24 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
         | Command::Key {
             command: KeyCommand::List(_) | KeyCommand::Remove(_),
         } => Ok(()),
+        Command::Audit {
+            command: AuditCommand::Export(args),
+        } => {
+            if args.file.as_os_str() != "-" {
+                rebase(&mut args.file, cwd);
+            }
+            Ok(())
+        }
+        Command::Export(args) => {
+            let target = &mut args.target;
+            admit_file(&mut target.to, cwd, "export --tar -")?;
+            admit_file(&mut target.tar, cwd, "export --tar -")
+        }
+        Command::Import(args) => {
+            let source = &mut args.source;
+            admit_file(&mut source.from, cwd, "import --tar -")?;
+            admit_file(&mut source.tar, cwd, "import --tar -")
+        }
         Command::Policy {
             command: PolicyCommand::Show(args),
         } => {
@@ -124,6 +149,18 @@ fn admit_new_key(args: &mut KeyAddArgs, cwd: &Path) -> Result<(), Failure> {
         "add the key: another process holds the store, and it takes the new key from a file only",
         "Use --generate-key, --new-key-file or --new-passphrase-file, or end that process first.",
     ))
+}
+
+/// A path, but not `-`: that one's stream of bytes would need to know both terminals.
+fn admit_file(path: &mut Option<PathBuf>, cwd: &Path, pipe: &str) -> Result<(), Failure> {
+    match path {
+        Some(path) if path.as_os_str() == "-" => Err(refused(pipe)),
+        Some(path) => {
+            rebase(path, cwd);
+            Ok(())
+        }
+        None => Ok(()),
+    }
 }
 
 fn rebase(path: &mut PathBuf, cwd: &Path) {

@@ -4,34 +4,35 @@
 //! [`Core::write`] commits it as one batch (a large content is stored ahead of that, under
 //! an id to which nothing refers yet and with a job that would remove it again).
 
+mod commit;
+mod write;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::audit::{Chain, Draft};
-use crate::backend::{Batch, Copy, Item};
+use crate::backend::Batch;
 use crate::clock::UnixMillis;
 use crate::key::TenantKeys;
 use crate::path::MemoryPath;
 use crate::record::{
-    ContentId, Dirent, DirentBody, FileKind, FileMeta, Head, Hold, Job, JobId, NameTag, NodeId,
-    RecordKey, SetHash, Share, Summary,
+    ContentId, Dirent, DirentBody, FileKind, FileMeta, Job, JobId, NameTag, NodeId, RecordKey,
+    Share, Summary, TrashDirectory,
 };
-use crate::seal;
 
-use super::audit::ChainWriter;
-use super::core::{Core, StoredJob, TopChange};
-use super::index::{EntryChange, short};
-use super::reader::{Directory, Reader};
-use super::tenant::{Live, Tenant, TenantCrypto};
-use super::{Abort, StoreError};
+use super::StoreError;
+use super::reader::Reader;
+use super::sweep::Bounds;
+use super::tenant::{Tenant, TenantCrypto};
+use super::walk::Directory;
 
 /// Up to this many chunks of content ride in the batch of the change itself.
 pub(super) const CHUNKS_INLINE_MAX: u32 = 300;
 
 /// A change in the making. Reads through [`Change::reader`] see the tree before it.
 pub(crate) struct Change<'a> {
-    reader: Reader<'a>,
-    crypto: Arc<TenantCrypto>,
+    pub(super) reader: Reader<'a>,
+    pub(super) crypto: Arc<TenantCrypto>,
     tenant: &'a Tenant,
     new_keys: Option<TenantKeys>,
     directories: BTreeMap<NodeId, Planned>,
@@ -40,7 +41,7 @@ pub(crate) struct Change<'a> {
     jobs: Vec<(JobId, Option<Job>, Option<[u8; 32]>)>,
     drafts: Vec<(Draft, UnixMillis)>,
     audit: Chain,
-    now: UnixMillis,
+    pub(super) now: UnixMillis,
 }
 
 /// A directory on the way to a changed entry.
@@ -49,6 +50,8 @@ struct Planned {
     stored: Directory,
     parent: Option<Own>,
     entries: BTreeMap<NameTag, Edit>,
+    /// New lower bounds, where all below was looked at.
+    bounds: Option<Bounds>,
 }
 
 /// The directory's own entry in its parent.
@@ -192,35 +195,26 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Puts a hold on a path, in place of the one that may be on it.
-    pub(crate) fn put_hold(&mut self, path: &MemoryPath, hold: Hold) -> Result<(), StoreError> {
-        self.enter_top(self.reader.hold_list());
-        let name = path.as_str();
-        let old = self.entry(NodeId::HOLDS, name)?;
-        let entry = Dirent {
-            name: name.to_owned(),
-            directory: NodeId::HOLDS,
-            node: NodeId(self.random_id()?),
-            body: DirentBody::Hold(hold),
-        };
-        let tag = self.crypto.name_tag(NodeId::HOLDS, name);
-        self.set_entry(NodeId::HOLDS, tag, old, Some(entry))
-    }
-
-    /// Takes the hold off a path. Says whether there was one.
-    pub(crate) fn remove_hold(&mut self, path: &MemoryPath) -> Result<bool, StoreError> {
-        self.enter_top(self.reader.hold_list());
-        let old = self.entry(NodeId::HOLDS, path.as_str())?;
-        let was_there = old.is_some();
-        let tag = self.crypto.name_tag(NodeId::HOLDS, path.as_str());
-        self.set_entry(NodeId::HOLDS, tag, old, None)?;
-        Ok(was_there)
-    }
-
     /// Takes away an expired file.
     pub(super) fn purge(&mut self, path: &MemoryPath) -> Result<(), StoreError> {
         let (directory, name) = self.enter_parent(path)?;
         self.entry(directory, name).map(drop)
+    }
+
+    /// Raises the lower bounds of a directory: accesses and removals leave them too low, and
+    /// what looks as if it held something expired is walked again and again.
+    pub(super) fn tighten(
+        &mut self,
+        directory: &MemoryPath,
+        bounds: Bounds,
+    ) -> Result<(), StoreError> {
+        self.enter_top(self.reader.root());
+        let mut at = NodeId::ROOT;
+        for (depth, component) in directory.components().enumerate() {
+            at = self.enter(at, component, depth + 1)?;
+        }
+        self.planned(at)?.bounds = Some(bounds);
+        Ok(())
     }
 
     /// How many operations the batch will about have.
@@ -252,7 +246,11 @@ impl<'a> Change<'a> {
         match &entry.body {
             DirentBody::File(meta) => self.drop_content(&meta.clone())?,
             DirentBody::Directory { summary, .. } if summary.entries > 0 => {
-                let directories = vec![entry.node];
+                let unchecked = Some((summary.entries, summary.set_hash));
+                let directories = vec![TrashDirectory {
+                    id: entry.node,
+                    unchecked,
+                }];
                 self.add_job(Job {
                     tag: self.tenant.tag,
                     tenant: self.crypto.id,
@@ -303,7 +301,7 @@ impl<'a> Change<'a> {
     }
 
     /// Loads a directory that has no entry of its own into the plan.
-    fn enter_top(&mut self, stored: Directory) {
+    pub(super) fn enter_top(&mut self, stored: Directory) {
         self.directories
             .entry(stored.id)
             .or_insert_with(|| Planned {
@@ -311,6 +309,7 @@ impl<'a> Change<'a> {
                 stored,
                 parent: None,
                 entries: BTreeMap::new(),
+                bounds: None,
             });
     }
 
@@ -352,6 +351,7 @@ impl<'a> Change<'a> {
                     mac,
                 }),
                 entries: BTreeMap::new(),
+                bounds: None,
             });
         Ok(directory.id)
     }
@@ -364,7 +364,11 @@ impl<'a> Change<'a> {
 
     /// An entry as the plan has it so far; the hash is that of its stored record, if it has
     /// one. An expired file does not exist: the plan takes it away here.
-    fn entry(&mut self, directory: NodeId, name: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn entry(
+        &mut self,
+        directory: NodeId,
+        name: &str,
+    ) -> Result<Option<Stored>, StoreError> {
         let tag = self.crypto.name_tag(directory, name);
         let planned = self.planned(directory)?;
         if let Some(edit) = planned.entries.get(&tag) {
@@ -388,7 +392,7 @@ impl<'a> Change<'a> {
         Ok(old)
     }
 
-    fn set_entry(
+    pub(super) fn set_entry(
         &mut self,
         directory: NodeId,
         tag: NameTag,
@@ -405,7 +409,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    fn random_id(&self) -> Result<[u8; 16], StoreError> {
+    pub(super) fn random_id(&self) -> Result<[u8; 16], StoreError> {
         let mut id = [0; 16];
         self.reader.core.random.fill(&mut id)?;
         Ok(id)
@@ -454,181 +458,6 @@ impl<'a> Change<'a> {
         }
         Ok(())
     }
-
-    /// Seals everything, applies it as one batch, and follows it in memory.
-    fn commit(mut self) -> Result<u64, StoreError> {
-        let core = self.reader.core;
-        let ((root, holds), followed) = self.seal_directories()?;
-        let audit = self.seal_entries()?;
-        let created = match &self.reader.live {
-            Some(live) => live.head.created,
-            None => self.now,
-        };
-        let head = Head {
-            tenant: self.crypto.id,
-            root,
-            holds,
-            created,
-            audit,
-        };
-        let head_key = RecordKey::Head(self.tenant.tag);
-        let sealed = core.seal_top(&head_key, &head.encode())?;
-        let expected = self.reader.live.as_ref().map(|live| live.sealed.clone());
-        let old = expected
-            .as_ref()
-            .map(|sealed| core.top_mac(&head_key, sealed));
-        self.batch.expect.push((head_key.to_bytes(), expected));
-        let mut changes = vec![TopChange {
-            key: head_key,
-            old,
-            new: Some(sealed.clone()),
-        }];
-        let mut job_macs = Vec::new();
-        for (id, job, old) in &self.jobs {
-            let key = RecordKey::Job(*id);
-            let new = match job {
-                Some(job) => Some(core.seal_top(&key, &job.encode())?),
-                None => None,
-            };
-            job_macs.push(new.as_ref().map(|new| core.top_mac(&key, new)));
-            changes.push(TopChange {
-                key,
-                old: *old,
-                new,
-            });
-        }
-        if let Some(keys) = &self.new_keys {
-            let bytes = keys.seal(
-                &core.crypto.tenant,
-                core.crypto.id,
-                self.tenant.tag,
-                &*core.random,
-            )?;
-            core.keys
-                .write(Item::Tenant(self.tenant.tag.0), Copy::A, &bytes)?;
-        }
-        let seq = core.commit(std::mem::take(&mut self.batch), changes)?;
-        for (directory, from, to, entries) in followed {
-            core.indexes
-                .follow((self.crypto.id, directory), &from, to, &entries);
-        }
-        let crypto = Arc::clone(&self.crypto);
-        self.tenant.publish(Live {
-            crypto,
-            head,
-            sealed,
-            seq,
-        });
-        for ((id, job, _), mac) in std::mem::take(&mut self.jobs).into_iter().zip(job_macs) {
-            match job.zip(mac) {
-                Some((job, mac)) => core.start_job(id, StoredJob { job, mac }),
-                None => core.forget_job(id),
-            }
-        }
-        Ok(seq)
-    }
-
-    /// Seals the audit entries. Returns the chain with them.
-    fn seal_entries(&mut self) -> Result<Chain, StoreError> {
-        let core = self.reader.core;
-        if !core.audit_settings().enabled {
-            return Ok(self.audit);
-        }
-        let paths = &self.crypto.audit_paths;
-        let mut writer = ChainWriter::new(core, self.crypto.id, Some(paths), self.audit);
-        for (draft, time) in std::mem::take(&mut self.drafts) {
-            self.batch.puts.push(writer.append(draft, time)?);
-        }
-        Ok(writer.chain)
-    }
-
-    /// Seals the changed entries, deepest directories first, so that each summary reaches
-    /// its parent's entry and at last the head.
-    fn seal_directories(&mut self) -> Result<((Summary, Summary), Vec<Followed>), StoreError> {
-        let core = self.reader.core;
-        let mut order: Vec<(usize, NodeId)> = self
-            .directories
-            .iter()
-            .map(|(id, planned)| (planned.depth, *id))
-            .collect();
-        order.sort_unstable_by(|a, b| b.cmp(a));
-        let mut followed = Vec::new();
-        let mut root = self.reader.root().summary;
-        let mut holds = self.reader.hold_list().summary;
-        for (_, id) in order {
-            let Some(planned) = self.directories.remove(&id) else {
-                continue;
-            };
-            if planned.entries.is_empty() {
-                continue;
-            }
-            let mut summary = planned.stored.summary;
-            let from = summary.set_hash;
-            let mut entries: Vec<EntryChange> = Vec::new();
-            for (tag, edit) in planned.entries {
-                let key = RecordKey::Dirent(self.crypto.id, id, tag).to_bytes();
-                let mut share = Share::NOTHING;
-                let mut old_share = Share::NOTHING;
-                if let Some((old, mac)) = &edit.old {
-                    old_share = *old;
-                    summary.set_hash.remove(mac);
-                    summary.entries = summary.entries.saturating_sub(1);
-                }
-                match &edit.new {
-                    Some(entry) => {
-                        share = entry.share();
-                        let sealed = self.crypto.seal_entry(&*core.random, &key, entry)?;
-                        let mac = seal::record_mac(&self.crypto.inventory, &key, &sealed);
-                        summary.set_hash.add(&mac);
-                        summary.entries += 1;
-                        entries.push((tag, Some(short(&mac))));
-                        self.batch.puts.push((key, sealed));
-                    }
-                    None if edit.old.is_some() => {
-                        entries.push((tag, None));
-                        self.batch.deletes.push(key);
-                    }
-                    None => {}
-                }
-                summary.below = summary
-                    .below
-                    .replace(old_share, share)
-                    .ok_or(StoreError::Damaged("a directory's summary"))?;
-            }
-            if summary.entries == 0 {
-                // The bounds in it never shrink by themselves.
-                summary.below = Share::NOTHING;
-            }
-            followed.push((id, from, summary.set_hash, entries));
-            match planned.parent {
-                None if id == NodeId::HOLDS => holds = summary,
-                None => root = summary,
-                Some(own) => self.set_summary(own, summary)?,
-            }
-        }
-        Ok(((root, holds), followed))
-    }
-
-    /// Puts a directory's new summary into its entry in the parent.
-    fn set_summary(&mut self, own: Own, new: Summary) -> Result<(), StoreError> {
-        let parent = self
-            .directories
-            .get_mut(&own.parent)
-            .ok_or(StoreError::Damaged("a directory"))?;
-        let share = own.entry.share();
-        let edit = parent.entries.entry(own.tag).or_insert_with(|| Edit {
-            old: own.mac.map(|mac| (share, mac)),
-            new: Some(own.entry),
-        });
-        if let Some(Dirent {
-            body: DirentBody::Directory { summary, .. },
-            ..
-        }) = &mut edit.new
-        {
-            *summary = new;
-        }
-        Ok(())
-    }
 }
 
 /// What is known of a file, if the entry is one.
@@ -636,95 +465,6 @@ fn file_of(entry: &Dirent) -> Option<FileMeta> {
     match &entry.body {
         DirentBody::File(meta) => Some(*meta),
         DirentBody::Directory { .. } | DirentBody::Hold(_) => None,
-    }
-}
-
-/// A directory's id, its set hash before and after, and its changed entries.
-type Followed = (NodeId, SetHash, SetHash, Vec<EntryChange>);
-
-impl Core {
-    /// Runs `plan` under the tenant's lock and commits what it planned.
-    ///
-    /// Returns once the change is durable. When `plan` refuses or fails, nothing was written.
-    pub(super) fn write<T, R>(
-        &self,
-        tenant: &Tenant,
-        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
-    ) -> Result<T, Abort<R>> {
-        match self.write_soon(tenant, plan) {
-            Err(Abort::Failed(error)) => Err(Abort::Failed(error)),
-            // A refusal too speaks of what it saw, so that must be durable first.
-            done => {
-                self.wait_durable(tenant.live().map_or(0, |live| live.seq))?;
-                done
-            }
-        }
-    }
-
-    /// As [`Core::write`], without waiting until the change is durable: for what may be
-    /// lost in a power cut.
-    pub(super) fn write_soon<T, R>(
-        &self,
-        tenant: &Tenant,
-        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
-    ) -> Result<T, Abort<R>> {
-        let lock = tenant.lock();
-        // Under the lock: an earlier writer may have failed or closed the store meanwhile.
-        self.check_writable()?;
-        let planned = self.plan_and_commit(tenant, plan);
-        drop(lock);
-        match planned {
-            Ok((value, _)) => Ok(value),
-            Err(Abort::Failed(error)) => Err(self.failed(error).into()),
-            Err(refused) => Err(refused),
-        }
-    }
-
-    fn plan_and_commit<T, R>(
-        &self,
-        tenant: &Tenant,
-        plan: impl FnOnce(&mut Change<'_>) -> Result<T, Abort<R>>,
-    ) -> Result<(T, u64), Abort<R>> {
-        let live = tenant.live();
-        let (crypto, new_keys) = match &live {
-            Some(live) => (Arc::clone(&live.crypto), None),
-            None => {
-                let keys = TenantKeys::create(tenant.name.as_str(), &*self.random)?;
-                (
-                    Arc::new(TenantCrypto::new(self.crypto.id, &keys)?),
-                    Some(keys),
-                )
-            }
-        };
-        let audit = live.as_ref().map_or(Chain::EMPTY, |live| live.head.audit);
-        let mut change = Change {
-            reader: self.reader(live)?,
-            crypto,
-            tenant,
-            new_keys,
-            directories: BTreeMap::new(),
-            batch: Batch::default(),
-            chunk_deletes: 0,
-            jobs: Vec::new(),
-            drafts: Vec::new(),
-            audit,
-            now: self.now(),
-        };
-        let value = match plan(&mut change) {
-            Ok(value) => value,
-            Err(stop) => {
-                change.abandon();
-                return Err(stop);
-            }
-        };
-        let staged: Vec<JobId> = change.staged().collect();
-        match change.commit() {
-            Ok(seq) => Ok((value, seq)),
-            Err(error) => {
-                self.release_staged(&staged);
-                Err(error.into())
-            }
-        }
     }
 }
 
