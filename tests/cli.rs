@@ -128,8 +128,12 @@ struct Session {
 
 impl Session {
     fn start(home: &Home) -> Self {
+        Self::start_with(home, "")
+    }
+
+    fn start_with(home: &Home, flags: &str) -> Self {
         let mut child = home
-            .strongroom("exec --store s --key-file k")
+            .strongroom(&format!("exec --store s --key-file k {flags}"))
             .spawn()
             .unwrap();
         let stdin = child.stdin.take().unwrap();
@@ -381,9 +385,9 @@ fn a_full_disk_under_the_output_has_a_code_of_its_own() {
 }
 
 #[test]
-fn a_second_process_is_told_at_once_and_a_kill_frees_the_store() {
+fn without_a_control_socket_a_second_process_is_told_at_once_and_a_kill_frees_the_store() {
     let home = Home::with_store();
-    let mut session = Session::start(&home);
+    let mut session = Session::start_with(&home, "--no-control");
     assert!(session.call(CREATE).contains("successfully"));
     let locked = home.run("exec --store s --key-file k", VIEW);
     assert_failed(

@@ -312,6 +312,10 @@ pub struct ExecArgs {
     /// Write nothing, whatever the input asks for.
     #[arg(long)]
     pub read_only: bool,
+    /// Do not serve the store's control socket: other processes that want to use the store
+    /// meanwhile are told that it is locked.
+    #[arg(long)]
+    pub no_control: bool,
 }
 
 #[derive(Args)]

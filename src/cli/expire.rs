@@ -6,15 +6,16 @@ use strongroom::{ClockState, Error, ExpireReport, StoreError, Swept, Vault};
 
 use super::failure::{Exit, Failure, Stop};
 use super::keep_args::ExpireArgs;
+use super::open::{self, Opened};
 use super::output::{Out, say, showable, table};
 use super::progress::Progress;
-use super::{open, tenants, time};
+use super::{tenants, time};
 
 pub fn run(args: &ExpireArgs) -> Result<(), Stop> {
     let mut vault = Some(open(args)?);
     let mut report = Report::new();
     let ended = expire_all(args, &mut vault, &mut report);
-    let closed = vault.map_or(Ok(()), Vault::close);
+    let closed = vault.map_or(Ok(()), Opened::close);
     if ended.is_ok() || !report.done.is_empty() {
         let out = Out::new(args.look.json);
         out.answer(&report.text(args.dry_run), &report.json(args.dry_run))?;
@@ -47,14 +48,14 @@ struct Done {
 }
 
 /// The report says all about the clock, so no warning comes before it.
-fn open(args: &ExpireArgs) -> Result<Vault, Stop> {
+fn open(args: &ExpireArgs) -> Result<Opened, Stop> {
     open::without_warning(&args.look.store, args.dry_run)
 }
 
 /// Takes the vault out of its place while it is opened again.
 fn expire_all(
     args: &ExpireArgs,
-    vault: &mut Option<Vault>,
+    vault: &mut Option<Opened>,
     report: &mut Report,
 ) -> Result<(), Stop> {
     let Some(first) = vault.as_ref() else {
@@ -78,7 +79,7 @@ fn expire_all(
         if is_stopped {
             // Where damage was seen the store takes no more writes; what is intact is swept
             // all the same.
-            vault.take().map_or(Ok(()), Vault::close)?;
+            vault.take().map_or(Ok(()), Opened::close)?;
             *vault = Some(open(args)?);
         }
         let Some(vault) = vault.as_ref() else { break };

@@ -1,10 +1,9 @@
 //! How a command fails: its exit code, one line that says what, one that says what to do.
 
-use std::process::ExitCode;
-
 use strongroom::key::KeyError;
 use strongroom::{Code, Error, StoreError};
 
+use super::control::Elsewhere;
 use super::output::say;
 
 /// Exit codes other than 0. They never change their meaning.
@@ -34,6 +33,8 @@ pub enum Stop {
     PipeClosed,
     /// It failed.
     Failed(Failure),
+    /// Another process holds the store and carries the command out.
+    Elsewhere(Box<Elsewhere>),
 }
 
 /// A failure as the operator reads it.
@@ -64,10 +65,10 @@ impl Failure {
         format!("failed to {}", self.what)
     }
 
-    /// Writes both lines to stderr.
-    pub fn report(&self) -> ExitCode {
+    /// Writes both lines to stderr. Returns the exit code.
+    pub fn report(&self) -> u8 {
         say(&format!("{}\n{}", self.line(), self.next));
-        ExitCode::from(self.exit as u8)
+        self.exit as u8
     }
 }
 

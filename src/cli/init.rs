@@ -10,8 +10,9 @@ use strongroom::{Error, StoreError, Vault, policy};
 
 use super::args::{InitArgs, StoreArgs};
 use super::failure::{Exit, Failure, Stop};
-use super::keys;
+use super::open::Opened;
 use super::output::{Out, say};
+use super::{keys, open};
 
 const KEEP_THE_KEY: &str =
     "Without this key nothing in the store can ever be read. Keep a copy elsewhere.";
@@ -48,9 +49,9 @@ pub fn run(args: &InitArgs) -> Result<(), Stop> {
 }
 
 /// Opens the store for `exec --create`, after making what is not there.
-pub fn open_or_create(args: &StoreArgs) -> Result<Vault, Stop> {
+pub fn open_or_create(args: &StoreArgs) -> Result<Opened, Stop> {
     if !is_free(&args.store) {
-        return super::open::vault(args, false);
+        return open::vault(args, false);
     }
     check_free(&args.store)?;
     let new_key = keys::key_file(&args.key)?.filter(|path| is_absent(path));
@@ -65,7 +66,7 @@ pub fn open_or_create(args: &StoreArgs) -> Result<Vault, Stop> {
         say(&format!("wrote its key to {}", shown(key)));
         say(KEEP_THE_KEY);
     }
-    Ok(vault)
+    Ok(Opened::Own(vault))
 }
 
 fn create(store: &Path, source: KeySource, policy: Option<policy::Policy>) -> Result<Vault, Stop> {

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use strongroom::Error;
@@ -11,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::args::{KeyArgs, NewKeyArgs};
 use super::failure::{Exit, Failure, Stop};
-use super::words;
+use super::{desk, words};
 
 const KEY_FILE: &str = "STRONGROOM_KEY_FILE";
 const PASSPHRASE_FILE: &str = "STRONGROOM_PASSPHRASE_FILE";
@@ -134,7 +133,7 @@ fn ask(question: &str) -> Result<KeySource, Stop> {
 /// Asks on the terminal, which stdin need not be: `exec` reads tool calls there. Where
 /// messages do not reach a terminal, nobody would see the question.
 fn prompt(question: &str) -> Result<Zeroizing<String>, Stop> {
-    if !io::stderr().is_terminal() {
+    if !desk::is_watched() {
         return Err(Error::NoKeySource.into());
     }
     match rpassword::prompt_password(question) {

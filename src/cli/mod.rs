@@ -9,6 +9,8 @@ use clap::{CommandFactory, Parser};
 
 mod args;
 mod audit;
+mod control;
+mod desk;
 mod examples;
 mod exec;
 mod expire;
@@ -50,10 +52,27 @@ pub fn run() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match run_command(&cli.command) {
+    let exit = match run_command(&cli.command) {
+        Err(Stop::Elsewhere(holder)) => {
+            let with_input = matches!(cli.command, Command::Exec(_));
+            match control::relay(&holder, with_input) {
+                Ok(exit) => exit,
+                Err(stop) => end(Err(stop)),
+            }
+        }
+        done => end(done),
+    };
+    ExitCode::from(exit)
+}
+
+/// Reports how a command ended. Returns its exit code.
+fn end(done: Result<(), Stop>) -> u8 {
+    match done {
         // Whoever reads the output has read enough: no error.
-        Ok(()) | Err(Stop::PipeClosed) => ExitCode::SUCCESS,
+        Ok(()) | Err(Stop::PipeClosed) => 0,
         Err(Stop::Failed(failure)) => failure.report(),
+        // Only the first opening of a store leads to another process, and `run` goes there.
+        Err(Stop::Elsewhere(_)) => failure::Exit::Locked as u8,
     }
 }
 

@@ -1,35 +1,75 @@
-//! Opens the store that the command line names.
+//! Opens the store that the command line names, or finds it open.
 
-use strongroom::Vault;
+use std::ops::Deref;
+
+use strongroom::{Code, Error, Vault};
 
 use super::args::{LookArgs, StoreArgs};
 use super::failure::Stop;
 use super::output::say;
-use super::{keys, time};
+use super::{control, desk, keys, time};
+
+/// The store as a command uses it.
+pub enum Opened {
+    /// Opened by this command.
+    Own(Vault),
+    /// That of the process that the command runs in on behalf of another.
+    Shared(Vault),
+}
+
+impl Deref for Opened {
+    type Target = Vault;
+
+    fn deref(&self) -> &Vault {
+        match self {
+            Self::Own(vault) | Self::Shared(vault) => vault,
+        }
+    }
+}
+
+impl Opened {
+    /// Closes the store, if it is this command's to close.
+    pub fn close(self) -> Result<(), Error> {
+        match self {
+            Self::Own(vault) => vault.close(),
+            Self::Shared(_) => Ok(()),
+        }
+    }
+}
 
 /// Opens a store that exists, and warns if its clock is not believed.
-pub fn vault(args: &StoreArgs, read_only: bool) -> Result<Vault, Stop> {
+pub fn vault(args: &StoreArgs, read_only: bool) -> Result<Opened, Stop> {
     let vault = without_warning(args, read_only)?;
     warn_of_clock(&vault);
     Ok(vault)
 }
 
-/// Opens a store that exists, for a command that speaks of the clock itself.
-pub fn without_warning(args: &StoreArgs, read_only: bool) -> Result<Vault, Stop> {
-    Ok(Vault::builder()
+/// Opens a store that exists, for a command that speaks of the clock itself. Where another
+/// process holds it and takes commands, the command ends here and is done there.
+pub fn without_warning(args: &StoreArgs, read_only: bool) -> Result<Opened, Stop> {
+    if let Some(desk) = desk::current() {
+        return Ok(Opened::Shared(desk.vault.clone()));
+    }
+    let builder = Vault::builder()
         .path(&args.store)
         .key_source(keys::source(&args.key)?)
-        .read_only(read_only)
-        .open()?)
+        .read_only(read_only);
+    match builder.open() {
+        Ok(vault) => Ok(Opened::Own(vault)),
+        Err(error) if error.code() == Code::Locked => {
+            Err(control::elsewhere(&args.store, builder, error))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens a store only to look: nothing is written, nothing repaired.
-pub fn to_look(args: &LookArgs) -> Result<Vault, Stop> {
+pub fn to_look(args: &LookArgs) -> Result<Opened, Stop> {
     vault(&args.store, true)
 }
 
 /// Opens a store to change it.
-pub fn to_change(args: &LookArgs) -> Result<Vault, Stop> {
+pub fn to_change(args: &LookArgs) -> Result<Opened, Stop> {
     vault(&args.store, false)
 }
 

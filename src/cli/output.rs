@@ -1,10 +1,11 @@
 //! Answers on stdout, as text or JSON; remarks on stderr.
 
-use std::io::{self, Write};
+use std::io;
 
 use serde_json::Value;
 use strongroom::redact::Engine;
 
+use super::desk;
 use super::failure::{Exit, Failure, Stop};
 
 /// Where the answer goes. With `json`, [`Out::answer`] prints its JSON form.
@@ -29,16 +30,17 @@ impl Out {
 
 /// Prints a text as it is, and hands it on at once.
 pub fn print(text: &str) -> Result<(), Stop> {
-    let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| not_printed(&error))
+    print_bytes(text.as_bytes())
+}
+
+/// Prints bytes as they are, and hands them on at once.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Stop> {
+    desk::write_out(bytes).map_err(|error| not_printed(&error))
 }
 
 /// One remark on stderr. If that is closed, nobody wants it.
 pub fn say(text: &str) {
-    let _said = writeln!(io::stderr().lock(), "strongroom: {text}");
+    desk::write_err(format!("strongroom: {text}\n").as_bytes());
 }
 
 /// Why an answer could not be printed.

@@ -1,7 +1,9 @@
 //! Progress on the terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
+
+use super::desk;
 
 /// How often the line is written at most.
 const EVERY: Duration = Duration::from_millis(100);
@@ -20,7 +22,7 @@ impl<'a> Progress<'a> {
         Self {
             what,
             unit,
-            is_terminal: io::stderr().is_terminal(),
+            is_terminal: desk::is_watched(),
             shown: None,
         }
     }

@@ -5,15 +5,16 @@ use strongroom::{Error, RescanReport, Vault};
 
 use super::args::RescanArgs;
 use super::failure::{Exit, Failure, Stop};
+use super::open::{self, Opened};
 use super::output::{Out, say, showable, table};
 use super::progress::Progress;
-use super::{open, tenants};
+use super::tenants;
 
 pub fn run(args: &RescanArgs) -> Result<(), Stop> {
     let mut vault = Some(open(args)?);
     let mut report = Report::default();
     let ended = rescan_all(args, &mut vault, &mut report);
-    let closed = vault.map_or(Ok(()), Vault::close);
+    let closed = vault.map_or(Ok(()), Opened::close);
     if ended.is_ok() || !report.done.is_empty() {
         let out = Out::new(args.look.json);
         out.answer(&report.text(args.dry_run), &report.json(args.dry_run))?;
@@ -46,7 +47,7 @@ struct Damaged {
     error: String,
 }
 
-fn open(args: &RescanArgs) -> Result<Vault, Stop> {
+fn open(args: &RescanArgs) -> Result<Opened, Stop> {
     if args.dry_run {
         open::to_look(&args.look)
     } else {
@@ -57,7 +58,7 @@ fn open(args: &RescanArgs) -> Result<Vault, Stop> {
 /// Takes the vault out of its place while it is opened again.
 fn rescan_all(
     args: &RescanArgs,
-    vault: &mut Option<Vault>,
+    vault: &mut Option<Opened>,
     report: &mut Report,
 ) -> Result<(), Stop> {
     let names = match vault.as_ref() {
@@ -69,7 +70,7 @@ fn rescan_all(
         if is_stopped {
             // Where damage was seen the store takes no more writes; what is intact is
             // brought under the policy all the same.
-            vault.take().map_or(Ok(()), Vault::close)?;
+            vault.take().map_or(Ok(()), Opened::close)?;
             *vault = Some(open(args)?);
         }
         let Some(vault) = vault.as_ref() else { break };

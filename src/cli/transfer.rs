@@ -1,6 +1,6 @@
 //! What `export` and `import` share: their words, their rows and their progress.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::args::LookArgs;
+use super::desk;
 use super::failure::Stop;
 use super::output::{Out, table};
 
@@ -101,7 +102,7 @@ impl Rows {
             rows: Vec::new(),
             left_out: 0,
             done: 0,
-            is_terminal: io::stderr().is_terminal(),
+            is_terminal: desk::is_watched(),
             shown: None,
         }
     }

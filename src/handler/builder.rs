@@ -140,7 +140,7 @@ impl VaultBuilder {
     /// # Errors
     /// [`Error::code`] tells the kinds apart: no store, locked by another process, wrong
     /// key, damaged or rolled back, and so on.
-    pub fn open(self) -> Result<Vault, Error> {
+    pub fn open(&self) -> Result<Vault, Error> {
         let source = self.key.as_ref().ok_or(Error::NoKeySource)?;
         match &self.place {
             Place::Nowhere => Err(Error::NoPath),
@@ -160,6 +160,21 @@ impl VaultBuilder {
                 self.open_ground(ground, &credential)
             }
         }
+    }
+
+    /// Shows to whoever holds the store that this key opens it, without opening it: what
+    /// [`Vault::is_proof`] accepts there for the same challenge. Takes no lock.
+    ///
+    /// # Errors
+    /// [`Error::NoPath`] without a directory, and as [`VaultBuilder::open`] for the key.
+    pub fn prove(&self, challenge: &[u8]) -> Result<[u8; 32], Error> {
+        let source = self.key.as_ref().ok_or(Error::NoKeySource)?;
+        let Place::Directory(path) = &self.place else {
+            return Err(Error::NoPath);
+        };
+        let copies = store::keyring_copies(path)?;
+        let opened = open_keyring(&copies, &source.resolve(Some(path))?)?;
+        Ok(opened.keyring.prove(challenge))
     }
 
     /// The lock comes before the key: a store in use is reported at once, without the cost

@@ -13,7 +13,8 @@ use super::Tenant;
 use super::builder::VaultBuilder;
 use super::in_force::InForce;
 
-/// An encrypted memory store with many tenants. Threads share one handle.
+/// An encrypted memory store with many tenants. Threads share one handle, or clones of it:
+/// they are one open store, which [`Vault::close`] closes for all of them.
 ///
 /// ```
 /// use strongroom::{Vault, key::KeySource};
@@ -32,6 +33,7 @@ use super::in_force::InForce;
 /// vault.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Vault {
     pub(super) shared: Arc<Shared>,
 }
@@ -192,6 +194,15 @@ impl Vault {
             .shared
             .store
             .change_keyring("key remove", |keyring| keyring.remove_slot(id))?)
+    }
+
+    /// Whether `proof` was made for this challenge by somebody whose key opens this store; see
+    /// [`VaultBuilder::prove`].
+    #[must_use]
+    pub fn is_proof(&self, challenge: &[u8], proof: &[u8; 32]) -> bool {
+        self.shared
+            .store
+            .with_keyring(|keyring| keyring.is_proof(challenge, proof))
     }
 
     /// Makes everything durable and releases the store, with any error that dropping it

@@ -111,11 +111,7 @@ impl StoreDirectory {
 
     /// The bytes of the keyring's two copies.
     pub(crate) fn keyring_copies(&self) -> Result<[Option<Vec<u8>>; 2], StoreError> {
-        let keys = FileKeyStore::new(&self.path);
-        Ok([
-            keys.read(Item::Keyring, Copy::A)?,
-            keys.read(Item::Keyring, Copy::B)?,
-        ])
+        keyring_copies(&self.path)
     }
 
     /// Opens the store with its keyring. With `needs_repair` both copies of the keyring are
@@ -160,6 +156,16 @@ impl StoreDirectory {
             }
         }
     }
+}
+
+/// The bytes of the keyring's two copies in a directory that another process may have locked:
+/// each is replaced as a whole, so each is one that was valid.
+pub(crate) fn keyring_copies(path: &Path) -> Result<[Option<Vec<u8>>; 2], StoreError> {
+    let keys = FileKeyStore::new(path);
+    Ok([
+        keys.read(Item::Keyring, Copy::A)?,
+        keys.read(Item::Keyring, Copy::B)?,
+    ])
 }
 
 /// Tries the files as they are, then without those that the engine can make anew.

@@ -43,7 +43,7 @@ mod walk;
 
 pub use audit::AuditRecord;
 pub(crate) use change::{Change, NewFile};
-pub(crate) use directory::StoreDirectory;
+pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
 pub(crate) use reader::Reader;

@@ -9,6 +9,7 @@ use strongroom::audit::ExportCheck;
 
 use super::args::AuditExportArgs;
 use super::check::summary;
+use crate::cli::desk;
 use crate::cli::failure::{Exit, Failure, Stop};
 use crate::cli::open;
 use crate::cli::output::{not_printed, print};
@@ -71,7 +72,7 @@ impl<'a> Target<'a> {
     fn opened(&mut self) -> Result<&mut BufWriter<Box<dyn Write>>, Stop> {
         if self.out.is_none() {
             let out: Box<dyn Write> = match self.file {
-                None => Box::new(io::stdout().lock()),
+                None => desk::output(),
                 Some(path) => {
                     let file = create(path).map_err(|error| self.failed(&error))?;
                     self.made = file.try_clone().ok();

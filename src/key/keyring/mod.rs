@@ -289,6 +289,21 @@ impl Keyring {
         self.counter
     }
 
+    /// A keyed hash over the challenge, which shows that its maker could open this keyring.
+    /// Slots that come and go do not change it.
+    pub(crate) fn prove(&self, challenge: &[u8]) -> [u8; HASH_BYTES] {
+        self.control_key().mac(&[challenge])
+    }
+
+    /// Whether [`Keyring::prove`] made this for the same challenge.
+    pub(crate) fn is_proof(&self, challenge: &[u8], proof: &[u8; HASH_BYTES]) -> bool {
+        self.control_key().verify(&[challenge], proof)
+    }
+
+    fn control_key(&self) -> MacKey {
+        MacKey::new(&self.master.derive("strongroom/v1/control"))
+    }
+
     fn next_counter(&self) -> Result<u64, KeyError> {
         self.counter
             .checked_add(1)

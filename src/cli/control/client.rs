@@ -1,0 +1,113 @@
+//! The side of the process that found the store held: hands its command over and passes on
+//! what comes back.
+
+use std::env;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use strongroom::{Error, VaultBuilder};
+
+use super::super::desk;
+use super::super::failure::{Exit, Failure, Stop};
+use super::frame::{self, Kind};
+use super::relay::{Request, without_store_and_key};
+use super::{Address, GREETING, PROOF_BYTES, REQUEST_BYTES_MAX};
+
+/// How long the holder may take to greet.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A process that holds the store and takes commands.
+pub struct Elsewhere {
+    connection: UnixStream,
+    challenge: [u8; PROOF_BYTES],
+    /// With the key, to show that it opens the store.
+    builder: VaultBuilder,
+}
+
+/// Turns "locked" into the process that holds the store, where that one takes commands.
+pub fn elsewhere(store: &Path, builder: VaultBuilder, locked: Error) -> Stop {
+    match connect(store) {
+        Ok((connection, challenge)) => Stop::Elsewhere(Box::new(Elsewhere {
+            connection,
+            challenge,
+            builder,
+        })),
+        Err(_) => locked.into(),
+    }
+}
+
+fn connect(store: &Path) -> io::Result<(UnixStream, [u8; PROOF_BYTES])> {
+    let mut connection = UnixStream::connect(Address::of(store)?.path)?;
+    connection.set_read_timeout(Some(GREETING_TIMEOUT))?;
+    let mut greeting = [0; GREETING.len()];
+    connection.read_exact(&mut greeting)?;
+    if greeting != GREETING {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let mut challenge = [0; PROOF_BYTES];
+    connection.read_exact(&mut challenge)?;
+    connection.set_read_timeout(None)?;
+    Ok((connection, challenge))
+}
+
+/// Has this process's command done over there. Returns its exit code.
+pub fn relay(holder: &Elsewhere, with_input: bool) -> Result<u8, Stop> {
+    let request = request()?;
+    // The proof is for this request only: whoever sits in between cannot change it.
+    let message = [holder.challenge.as_slice(), &request].concat();
+    let proof = holder.builder.prove(&message)?;
+    let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
+    let sent = [&length.to_be_bytes(), proof.as_slice(), &request].concat();
+    (&holder.connection).write_all(&sent).map_err(|_| gone())?;
+    if with_input {
+        send_input(&holder.connection).map_err(|_| gone())?;
+    }
+    loop {
+        let (kind, bytes) = frame::read(&mut &holder.connection).map_err(|_| gone())?;
+        match kind {
+            Kind::Out => super::super::output::print_bytes(&bytes)?,
+            Kind::Err => desk::write_err(&bytes),
+            Kind::Exit => return Ok(bytes.first().copied().unwrap_or(Exit::Other as u8)),
+        }
+    }
+}
+
+fn request() -> Result<Vec<u8>, Stop> {
+    let args = without_store_and_key(env::args_os().skip(1));
+    let request = args.zip(env::current_dir().ok()).and_then(|(args, cwd)| {
+        let request = serde_json::to_vec(&Request { args, cwd }).ok()?;
+        (request.len() <= REQUEST_BYTES_MAX).then_some(request)
+    });
+    request.ok_or_else(|| {
+        Failure::new(
+            Exit::Usage,
+            "hand the command to the process that holds the store: it is too long, or not UTF-8",
+            "Write it shorter, run it from a directory with a plain name, or end that process.",
+        )
+        .into()
+    })
+}
+
+/// Passes stdin on, on a thread of its own that ends with the process at the latest.
+fn send_input(connection: &UnixStream) -> io::Result<()> {
+    let mut connection = connection.try_clone()?;
+    std::thread::Builder::new()
+        .name("strongroom-input".to_owned())
+        .spawn(move || {
+            let _copied = io::copy(&mut io::stdin().lock(), &mut connection);
+            let _ended = connection.shutdown(Shutdown::Write);
+        })?;
+    Ok(())
+}
+
+fn gone() -> Stop {
+    Failure::new(
+        Exit::Other,
+        "finish: the process that holds the store ended, or did not take the command",
+        "Look whether it was carried out, then run it again.",
+    )
+    .into()
+}

@@ -1,0 +1,276 @@
+//! The side of the process that holds the store: takes commands of other processes of the
+//! same user, one thread for each, and runs them like its own.
+
+use std::collections::HashMap;
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+use strongroom::Vault;
+use strongroom::key::{OsRandom, Random};
+
+use super::super::args::{Cli, Command};
+use super::super::desk::{self, Desk};
+use super::super::failure::{Exit, Failure, Stop};
+use super::super::held::Gate;
+use super::frame::Kind;
+use super::relay::{self, Request};
+use super::{Address, GREETING, NAME, PROOF_BYTES, REQUEST_BYTES_MAX};
+
+/// Connections at once. One more is closed without a word.
+const CONNECTIONS_MAX: usize = 64;
+
+/// How long a request may take to arrive, all of it.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the other process may leave output unread. An `exec` may for longer, until the
+/// holder comes to its end: no lock is held while an answer is written.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long to wait where no connection can be taken, for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The control socket of an open store, served until [`Control::finish`].
+pub struct Control {
+    socket: PathBuf,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: PathBuf,
+    vault: Vault,
+    gate: Arc<Gate>,
+    connections: Mutex<Connections>,
+    one_ended: Condvar,
+}
+
+#[derive(Default)]
+struct Connections {
+    is_closing: bool,
+    next: u64,
+    open: HashMap<u64, UnixStream>,
+}
+
+impl Control {
+    /// Serves the store's socket. The caller holds the store, so a socket that is there
+    /// already was left behind by a process that was killed.
+    pub fn serve(store: &Path, vault: &Vault, gate: &Arc<Gate>) -> io::Result<Self> {
+        let socket = store.join(NAME);
+        match fs::remove_file(&socket) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(Address::of(store)?.path)?;
+        fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let shared = Arc::new(Shared {
+            store: store.to_path_buf(),
+            vault: vault.clone(),
+            gate: Arc::clone(gate),
+            connections: Mutex::default(),
+            one_ended: Condvar::new(),
+        });
+        let accepting = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("strongroom-control".to_owned())
+            .spawn(move || accept(&accepting, &listener))?;
+        Ok(Self { socket, shared })
+    }
+
+    /// Takes no more commands. Those that run go on.
+    pub fn stop(&self) {
+        let mut connections = self.shared.connections();
+        if !connections.is_closing {
+            connections.is_closing = true;
+            // While the store is still held: afterwards the name may be the next holder's.
+            let _removed = fs::remove_file(&self.socket);
+        }
+    }
+
+    /// Takes no more commands and waits for those that run. An `exec` ends with the line
+    /// that it is at.
+    pub fn finish(&self) {
+        self.stop();
+        let mut connections = self.shared.connections();
+        for connection in connections.open.values() {
+            let _ended = connection.shutdown(Shutdown::Read);
+        }
+        while !connections.open.is_empty() {
+            connections = self
+                .shared
+                .one_ended
+                .wait(connections)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place among the connections, if there is one.
+    fn admit(self: &Arc<Self>, connection: &UnixStream) -> Option<Place> {
+        let copy = connection.try_clone().ok()?;
+        let mut connections = self.connections();
+        if connections.is_closing || connections.open.len() >= CONNECTIONS_MAX {
+            return None;
+        }
+        let number = connections.next;
+        connections.next += 1;
+        connections.open.insert(number, copy);
+        Some(Place {
+            shared: Arc::clone(self),
+            number,
+        })
+    }
+}
+
+/// One connection's place, free again when this is dropped.
+struct Place {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.shared.connections().open.remove(&self.number);
+        self.shared.one_ended.notify_all();
+    }
+}
+
+fn accept(shared: &Arc<Shared>, listener: &UnixListener) {
+    for connection in listener.incoming() {
+        let Ok(connection) = connection else {
+            std::thread::sleep(PAUSE);
+            continue;
+        };
+        if !is_same_user(&connection) {
+            continue;
+        }
+        let Some(place) = shared.admit(&connection) else {
+            continue;
+        };
+        // Without a thread the connection is closed, as if there were too many.
+        let _started = std::thread::Builder::new()
+            .name("strongroom-command".to_owned())
+            .spawn(move || {
+                let serve = AssertUnwindSafe(|| serve(&place.shared, &connection));
+                if !matches!(panic::catch_unwind(serve), Ok(Ok(()))) {
+                    // Whoever is there sees the connection end without an exit code.
+                    let _ended = connection.shutdown(Shutdown::Both);
+                }
+            });
+    }
+}
+
+/// The modes of socket and directory say so already; they may have been changed since.
+fn is_same_user(connection: &UnixStream) -> bool {
+    socket_peercred(connection).is_ok_and(|peer| peer.uid == geteuid())
+}
+
+fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
+    connection.set_write_timeout(Some(WRITE_TIMEOUT))?;
+    let mut challenge = [0; PROOF_BYTES];
+    OsRandom
+        .fill(&mut challenge)
+        .map_err(|_| ErrorKind::Other)?;
+    { connection }.write_all(&[GREETING, &challenge].concat())?;
+    let (proof, request) = read_request(connection)?;
+    connection.set_read_timeout(None)?;
+
+    let message = [challenge.as_slice(), &request].concat();
+    let command = if shared.vault.is_proof(&message, &proof) {
+        command(shared, &request)
+    } else {
+        Err(not_proved())
+    };
+    let is_exec = matches!(command, Ok(Command::Exec(_)));
+    let closing = Arc::clone(shared);
+    let desk = Rc::new(Desk {
+        vault: shared.vault.clone(),
+        gate: Arc::clone(&shared.gate),
+        connection: connection.try_clone()?,
+        gives_up: Box::new(move || !is_exec || closing.connections().is_closing),
+    });
+    let exit = desk::on_behalf(&desk, || {
+        super::super::end(command.and_then(|command| super::super::run_command(&command)))
+    });
+    desk.send(Kind::Exit, &[exit])
+}
+
+/// What the other process asks for, ready to run here.
+fn command(shared: &Shared, request: &[u8]) -> Result<Command, Stop> {
+    let request: Request = serde_json::from_slice(request).map_err(|_| unknown())?;
+    let words = relay::with_store(&request.args, &shared.store);
+    let mut command = Cli::try_parse_from(words).map_err(|_| unknown())?.command;
+    relay::admit(&mut command, &request.cwd)?;
+    Ok(command)
+}
+
+/// Reads proof and request, all within the time limit, however slowly they come.
+fn read_request(connection: &UnixStream) -> io::Result<([u8; PROOF_BYTES], Vec<u8>)> {
+    let until = Instant::now() + REQUEST_TIMEOUT;
+    let mut length = [0; 4];
+    read_until(connection, &mut length, until)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > REQUEST_BYTES_MAX {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let mut proof = [0; PROOF_BYTES];
+    read_until(connection, &mut proof, until)?;
+    let mut request = vec![0; length];
+    read_until(connection, &mut request, until)?;
+    Ok((proof, request))
+}
+
+fn read_until(mut connection: &UnixStream, bytes: &mut [u8], until: Instant) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        connection.set_read_timeout(Some(left))?;
+        match connection.read(rest) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => rest = rest.get_mut(count..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn not_proved() -> Stop {
+    Failure::new(
+        Exit::Key,
+        "use the key: the process that holds the store does not accept it",
+        "Check that this is the key of this store.",
+    )
+    .into()
+}
+
+fn unknown() -> Stop {
+    Failure::new(
+        Exit::Locked,
+        format!(
+            "use the store: process {} holds it, and is of another version that does not know this command",
+            std::process::id()
+        ),
+        "End that process, or wait for it.",
+    )
+    .into()
+}
