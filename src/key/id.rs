@@ -40,7 +40,6 @@ id! {
 
 impl FileTag {
     /// The tag of the tenant `name`; `tag_key` is the store's tag key.
-    #[allow(dead_code, reason = "for the store layer")]
     pub(crate) fn of(tag_key: &MacKey, name: &str) -> Self {
         let mut tag = [0; ID_BYTES];
         for (to, from) in tag.iter_mut().zip(tag_key.mac(&[name.as_bytes()])) {

@@ -42,11 +42,6 @@ impl MacKey {
     }
 }
 
-/// HMAC-SHA256 of the parts, for a key that is used once; see [`MacKey::mac`].
-pub(crate) fn hmac_sha256(key: &SecretKey, parts: &[&[u8]]) -> [u8; HASH_BYTES] {
-    MacKey::new(key).mac(parts)
-}
-
 /// Plain SHA-256 of the parts, one after the other: against accidents only.
 pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; HASH_BYTES] {
     let mut hash = Sha256::new();
@@ -70,7 +65,7 @@ mod tests {
         let key = SecretKey::copy_of(&key);
         let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         assert_eq!(
-            hex(&hmac_sha256(&key, &[b"what do ya want for nothing?"])),
+            hex(&MacKey::new(&key).mac(&[b"what do ya want for nothing?"])),
             expected
         );
         let ready = MacKey::new(&key);

@@ -27,9 +27,7 @@ mod tenant;
 #[cfg(test)]
 mod testing;
 
-#[allow(dead_code, reason = "primitives for the seal and store layers")]
 pub(crate) mod aead;
-#[allow(dead_code, reason = "primitives for the seal and store layers")]
 pub(crate) mod mac;
 
 pub use error::KeyError;

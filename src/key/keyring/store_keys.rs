@@ -13,7 +13,6 @@ pub(super) const STORE_KEYS_SEALED_BYTES: usize = STORE_KEYS * KEY_BYTES + aead:
 const MASTER_SEAL_LABEL: &str = "strongroom/v1/keyring-store-keys";
 
 /// The store's keys, random and independent of each other.
-#[allow(dead_code, reason = "read by the store layer")]
 pub struct StoreKeys {
     /// File tags of tenants.
     pub(crate) tag: SecretKey,
