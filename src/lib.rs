@@ -1,7 +1,13 @@
 //! strongroom: a hardened, encrypted handler for Claude's memory tool `memory_20250818`.
 
+// The command line is written against the public names, as any embedder is.
+#[cfg(feature = "cli")]
+extern crate self as strongroom;
+
 pub mod audit;
 pub mod backend;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod clock;
 pub mod edit;
 mod error;

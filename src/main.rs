@@ -6,8 +6,7 @@ use std::sync::Once;
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit, setrlimit, umask};
-
-mod cli;
+use strongroom::cli;
 
 fn main() -> ExitCode {
     // Whatever the caller's umask: nothing that is made here is for others.

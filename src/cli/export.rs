@@ -123,7 +123,6 @@ fn write(
                 format!("not exported: {why}"),
                 json!({ "path": path, "result": "not_exported", "why": why }),
             ),
-            _ => ("unknown".to_owned(), json!({ "path": path })),
         };
         rows.add(path, text, json);
     })

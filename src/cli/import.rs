@@ -96,7 +96,6 @@ fn import(
                     json!({ "path": path, "result": "refused", "why": why }),
                 )
             }
-            _ => ("unknown".to_owned(), json!({ "path": path })),
         };
         rows.add(path, text, json);
     })

@@ -83,6 +83,5 @@ fn kind(kind: SlotKind) -> &'static str {
         SlotKind::KeyFile => "key file",
         SlotKind::Command => "key command",
         SlotKind::Supplied => "supplied",
-        _ => "unknown",
     }
 }

@@ -66,7 +66,6 @@ pub fn clock_word(clock: ClockState) -> &'static str {
         ClockState::Trusted => "believed",
         ClockState::Behind { .. } => "behind",
         ClockState::Ahead { .. } => "ahead",
-        _ => "unknown",
     }
 }
 

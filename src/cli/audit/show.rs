@@ -139,7 +139,6 @@ fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "ok",
         Outcome::Refused => "refused",
-        _ => "unknown",
     }
 }
 
