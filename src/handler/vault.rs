@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::key::{Credential, KdfParams, NewSlot, Random, SlotInfo};
 use crate::path::TenantName;
 use crate::policy::{self, Policy};
-use crate::retention::Schedule;
+use crate::retention::Schedules;
 use crate::store::{Depth, Store, StoreStats, VerifyReport};
 
 use super::Tenant;
@@ -68,9 +68,10 @@ impl Vault {
 
     pub(super) fn new(store: Store, random: Arc<dyn Random>) -> Result<Self, Error> {
         let policy = policy::load(&store.policy(), "the store's policy")?;
-        store.set_schedule(Schedule::new(&policy.retention));
         store.set_audit(policy.audit.clone());
-        let in_force = RwLock::new(Arc::new(InForce::new(policy)?));
+        let in_force = Arc::new(InForce::new(policy)?);
+        store.set_schedules(Schedules::new(Arc::clone(&in_force.policy)));
+        let in_force = RwLock::new(in_force);
         Ok(Self {
             shared: Arc::new(Shared {
                 store,
@@ -125,7 +126,7 @@ impl Vault {
         self.shared.store.set_policy(&text)?;
         self.shared
             .store
-            .set_schedule(Schedule::new(&next.policy.retention));
+            .set_schedules(Schedules::new(Arc::clone(&next.policy)));
         self.shared.store.set_audit(next.policy.audit.clone());
         *self
             .shared

@@ -3,11 +3,60 @@
 //! Nothing here reads or writes. `store` asks it on every read, so that what is expired does
 //! not exist from that moment on; the sweep only takes it away.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::UnixMillis;
-use crate::policy::{PatternSet, Retention};
+use crate::policy::{Pattern, Policy, Retention};
 use crate::record::{FileMeta, Share};
+
+/// The schedule of each tenant under one policy.
+pub(crate) struct Schedules {
+    policy: Arc<Policy>,
+    common: Arc<Schedule>,
+    /// Whether some tenants have a schedule of their own.
+    differ: bool,
+    /// By this one everything expires at least as soon as by any tenant's.
+    soonest: Schedule,
+}
+
+impl Schedules {
+    /// The schedules that a policy asks for.
+    pub(crate) fn new(policy: Arc<Policy>) -> Self {
+        let common = Schedule::new(&policy.retention);
+        let own = policy
+            .tenants
+            .iter()
+            .filter_map(|rule| rule.retention_of(&policy));
+        let mut soonest = common.clone();
+        let mut differ = false;
+        for retention in own {
+            differ = true;
+            soonest.hasten(&Schedule::new(&retention));
+        }
+        Self {
+            common: Arc::new(common),
+            differ,
+            soonest,
+            policy,
+        }
+    }
+
+    /// The schedule of the tenant with this name. Cost: one pattern match for each
+    /// `[[tenants]]` entry, if any of them has a `retention`.
+    pub(crate) fn of(&self, tenant: &str) -> Arc<Schedule> {
+        if self.differ {
+            Arc::new(Schedule::new(&self.policy.for_tenant(tenant).retention))
+        } else {
+            Arc::clone(&self.common)
+        }
+    }
+
+    /// The moment before which nothing below a directory can expire, whosever it is.
+    pub(crate) fn next_due(&self, path: &str, below: &Share) -> Option<UnixMillis> {
+        self.soonest.next_due(path, below)
+    }
+}
 
 /// The rules in the order in which they are tried.
 #[derive(Debug, Clone)]
@@ -21,7 +70,7 @@ pub(crate) struct Schedule {
 #[derive(Debug, Clone)]
 struct PathRule {
     prefix_bytes: usize,
-    paths: PatternSet,
+    paths: Pattern,
     rule: Rule,
 }
 
@@ -56,7 +105,7 @@ impl Schedule {
                 let text = pattern.to_string();
                 rules.push(PathRule {
                     prefix_bytes: text.find('*').unwrap_or(text.len()),
-                    paths: std::iter::once(pattern.clone()).collect(),
+                    paths: pattern.clone(),
                     rule,
                 });
             }
@@ -96,13 +145,31 @@ impl Schedule {
         if below.files == 0 {
             return None;
         }
-        self.rules
-            .iter()
-            .filter(|rule| rule.paths.first_at_or_below(path).is_some())
-            .map(|rule| &rule.rule)
-            .chain(std::iter::once(&self.fallback))
-            .filter_map(|rule| rule.due_at(below.oldest, below.born))
-            .min()
+        let mut soonest: Option<UnixMillis> = None;
+        let mut consider = |rule: &Rule| {
+            let due = rule.due_at(below.oldest, below.born);
+            soonest = soonest.into_iter().chain(due).min();
+        };
+        for rule in &self.rules {
+            if rule.paths.reaches_at_or_below(path) {
+                consider(&rule.rule);
+            }
+            // Whatever lies below, no rule behind this one counts for it.
+            if rule.paths.covers_all_below(path) {
+                return soonest;
+            }
+        }
+        consider(&self.fallback);
+        soonest
+    }
+
+    /// Makes each rule at least as soon as the same rule of a schedule that only differs in
+    /// times.
+    fn hasten(&mut self, other: &Self) {
+        self.fallback.hasten(&other.fallback);
+        for (mine, theirs) in self.rules.iter_mut().zip(&other.rules) {
+            mine.rule.hasten(&theirs.rule);
+        }
     }
 
     /// Whether a view at `now` should write the access time of a file: at most once in the
@@ -131,6 +198,13 @@ impl Schedule {
 impl Rule {
     fn is_never(&self) -> bool {
         self.after_access.is_none() && self.after_created.is_none()
+    }
+
+    fn hasten(&mut self, other: &Self) {
+        let sooner = |a: Option<UnixMillis>, b| a.into_iter().chain(b).min();
+        self.after_access = sooner(self.after_access, other.after_access);
+        self.after_created = sooner(self.after_created, other.after_created);
+        self.keep_at_least = self.keep_at_least.min(other.keep_at_least);
     }
 
     fn due_at(&self, accessed: UnixMillis, created: UnixMillis) -> Option<UnixMillis> {

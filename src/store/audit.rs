@@ -37,7 +37,7 @@ pub(super) const STORE_CHAIN: TenantId = TenantId([0; 16]);
 
 /// The audit settings in force, and the entries that wait.
 pub(super) struct AuditState {
-    settings: RwLock<Audit>,
+    settings: RwLock<Arc<Audit>>,
     buffer: Mutex<Vec<Waiting>>,
     filled: Condvar,
 }
@@ -51,7 +51,7 @@ struct Waiting {
 impl AuditState {
     pub(super) fn new() -> Self {
         Self {
-            settings: RwLock::new(Audit::default()),
+            settings: RwLock::default(),
             buffer: Mutex::new(Vec::new()),
             filled: Condvar::new(),
         }
@@ -153,15 +153,12 @@ impl Core {
             .audit
             .settings
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = settings;
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
-    pub(super) fn audit_settings(&self) -> Audit {
-        self.audit
-            .settings
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub(super) fn audit_settings(&self) -> Arc<Audit> {
+        let settings = self.audit.settings.read();
+        Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
     }
 
     fn audit_place<'k>(&self, key: &'k [u8]) -> Place<'k> {
@@ -378,22 +375,37 @@ impl Core {
         batch: &mut Batch,
     ) -> Result<Chain, StoreError> {
         while chain.first < chain.last && batch.deletes.len() < PRUNED_PER_BATCH {
-            let key = RecordKey::Audit(tenant, chain.first).to_bytes();
-            let sealed = self
-                .backend
-                .get(&key)?
-                .ok_or(StoreError::Damaged("the audit log"))?;
-            let json = seal::open_record(&self.audit_place(&key), &self.crypto.audit, &sealed)?;
-            let entry =
-                Entry::from_json(&json).map_err(|_| StoreError::Damaged("the audit log"))?;
-            if entry.time >= before {
+            let (time, hash) = self.entry_at(tenant, chain.first)?;
+            if time >= before {
                 break;
             }
+            let key = RecordKey::Audit(tenant, chain.first).to_bytes();
             batch.deletes.push(key);
             chain.first += 1;
-            chain.first_prev = entry_hash(&json);
+            chain.first_prev = hash;
         }
         Ok(chain)
+    }
+
+    /// Whether pruning a chain would remove something, or find damage.
+    pub(super) fn is_first_entry_older(
+        &self,
+        tenant: TenantId,
+        chain: &Chain,
+        before: UnixMillis,
+    ) -> bool {
+        let first = self.entry_at(tenant, chain.first);
+        !first.is_ok_and(|(time, _)| time >= before)
+    }
+
+    /// The time and hash of one entry.
+    fn entry_at(&self, tenant: TenantId, seq: u64) -> Result<(UnixMillis, [u8; 32]), StoreError> {
+        let damaged = || StoreError::Damaged("the audit log");
+        let key = RecordKey::Audit(tenant, seq).to_bytes();
+        let sealed = self.backend.get(&key)?.ok_or_else(damaged)?;
+        let json = seal::open_record(&self.audit_place(&key), &self.crypto.audit, &sealed)?;
+        let entry = Entry::from_json(&json).map_err(|_| damaged())?;
+        Ok((entry.time, entry_hash(&json)))
     }
 
     /// The chain of one tenant by its file tag, or (`None`) the store's own.

@@ -12,9 +12,8 @@ use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
-use crate::policy::Retention;
 use crate::record::{Job, JobId, RecordKey, Root};
-use crate::retention::Schedule;
+use crate::retention::Schedules;
 use crate::seal::{self, Place};
 
 use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
@@ -58,7 +57,7 @@ pub(super) struct Core {
     top: Mutex<Top>,
     state: Mutex<State>,
     /// When files expire, by the policy in force.
-    schedule: RwLock<Arc<Schedule>>,
+    schedules: RwLock<Arc<Schedules>>,
     /// The root's trusted time.
     pub(super) trusted: AtomicU64,
     /// Whether STATE says already that the store is in use.
@@ -163,7 +162,7 @@ impl Core {
             // A crash may have left commits that STATE does not name yet.
             durability: Durability::new(applied, durable),
             state: Mutex::new(parts.state),
-            schedule: RwLock::new(Arc::new(Schedule::new(&Retention::default()))),
+            schedules: RwLock::new(Arc::new(Schedules::new(Arc::default()))),
             trusted,
             in_use,
             keyring_counter,
@@ -464,15 +463,14 @@ impl Core {
         error.into()
     }
 
-    pub(super) fn schedule(&self) -> Arc<Schedule> {
-        Arc::clone(&self.schedule.read().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn schedules(&self) -> Arc<Schedules> {
+        let schedules = self.schedules.read();
+        Arc::clone(&schedules.unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn set_schedule(&self, schedule: Schedule) {
-        *self
-            .schedule
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(schedule);
+    pub(super) fn set_schedules(&self, schedules: Schedules) {
+        let current = self.schedules.write();
+        *current.unwrap_or_else(PoisonError::into_inner) = Arc::new(schedules);
     }
 }
 

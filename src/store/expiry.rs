@@ -36,6 +36,11 @@ impl Expiry {
     ) -> Option<UnixMillis> {
         let accessed = file.accessed.max(moved_at);
         let due = self.schedule.due_at(path, file, accessed)?;
+        self.put_off(path, due)
+    }
+
+    /// Until when the holds on a path, and on directories above it, put off what is due then.
+    fn put_off(&self, path: &str, due: UnixMillis) -> Option<UnixMillis> {
         self.holds
             .iter()
             .filter(|(held, _)| lies_in(path, held))
@@ -76,9 +81,9 @@ impl Reader<'_> {
     pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
         let below = &directory.summary.below;
         self.expiry.as_ref().is_some_and(|expiry| {
-            expiry
-                .schedule
-                .may_hold_expired(&directory.path, below, expiry.now)
+            let schedule = &expiry.schedule;
+            schedule.may_hold_expired(&directory.path, below, expiry.now)
+                && expiry.hold_on(&directory.path).is_none()
         })
     }
 
@@ -121,9 +126,9 @@ impl Reader<'_> {
         let Some(expiry) = &self.expiry else {
             return Ok(());
         };
-        let bound = expiry
-            .schedule
-            .next_due(&directory.path, &directory.summary.below);
+        let below = &directory.summary.below;
+        let due = expiry.schedule.next_due(&directory.path, below);
+        let bound = due.and_then(|due| expiry.put_off(&directory.path, due));
         if !bound.is_some_and(|bound| soonest.is_none_or(|soonest| bound < soonest)) {
             return Ok(());
         }

@@ -17,7 +17,7 @@ use crate::audit::{Chain, Draft};
 use crate::backend::BackendStats;
 use crate::clock::UnixMillis;
 use crate::path::{MemoryPath, ROOT, TenantName};
-use crate::retention::Schedule;
+use crate::retention::Schedules;
 
 mod audit;
 mod change;
@@ -36,6 +36,7 @@ mod open;
 mod reader;
 mod safety_copy;
 mod state;
+mod survey;
 mod sweep;
 mod tenant;
 mod verify;
@@ -47,6 +48,7 @@ pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
 pub(crate) use reader::Reader;
+pub(crate) use survey::Surveyed;
 pub use sweep::Swept;
 pub(crate) use tenant::Tenant;
 pub use verify::{Depth, Problem, VerifyReport};
@@ -224,7 +226,8 @@ impl Store {
         self.core.crypto.id
     }
 
-    /// Takes away what is expired at or below a path, or only counts it.
+    /// Takes away what is expired at or below a path, or only counts it. Durable with the
+    /// tenant's next read or write, or by [`Store::settle`].
     pub(crate) fn sweep(
         &self,
         tenant: &Tenant,
@@ -234,9 +237,24 @@ impl Store {
         self.core.sweep(tenant, under, dry_run)
     }
 
-    /// When the tenant's next file expires; `None` is never.
-    pub(crate) fn next_expiry(&self, tenant: &Tenant) -> Result<Option<UnixMillis>, StoreError> {
-        self.core.next_expiry(tenant)
+    /// When the tenant's next file expires, if that is sooner than `known`; else `known`.
+    /// `None` is never.
+    pub(crate) fn next_expiry(
+        &self,
+        tenant: &Tenant,
+        known: Option<UnixMillis>,
+    ) -> Result<Option<UnixMillis>, StoreError> {
+        self.core.next_expiry(tenant, known)
+    }
+
+    /// All tenants as their heads show them, the first to have something due first.
+    pub(crate) fn survey(&self, kept_since: UnixMillis) -> Result<Vec<Surveyed>, StoreError> {
+        self.core.survey(kept_since)
+    }
+
+    /// Returns once all that was committed so far is durable.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        self.core.wait_durable(self.core.root().seq)
     }
 
     /// Notes that it is now at least this late, unless the clock is not believed.
@@ -265,8 +283,8 @@ impl Store {
     }
 
     /// When files expire from here on.
-    pub(crate) fn set_schedule(&self, schedule: Schedule) {
-        self.core.set_schedule(schedule);
+    pub(crate) fn set_schedules(&self, schedules: Schedules) {
+        self.core.set_schedules(schedules);
     }
 
     /// The file tags of all tenants.
@@ -301,7 +319,7 @@ impl Store {
         let mut tenants = Vec::new();
         let mut unreadable = Vec::new();
         let (mut oldest_access, mut due_after) = (None, None);
-        let schedule = self.core.schedule();
+        let schedules = self.core.schedules();
         for tag in self.core.known_heads() {
             let Ok(tenant) = self.core.tenant_by_tag(tag) else {
                 unreadable.push(tag.to_string());
@@ -311,7 +329,12 @@ impl Store {
             let below = &live.head.root.below;
             let oldest = (below.files > 0).then_some(below.oldest);
             oldest_access = earlier(oldest_access, oldest);
-            due_after = earlier(due_after, schedule.next_due(ROOT, below));
+            due_after = earlier(
+                due_after,
+                tenant
+                    .schedule(Arc::clone(&schedules))
+                    .next_due(ROOT, below),
+            );
             tenants.push(TenantStats {
                 name: tenant.name.as_str().to_owned(),
                 files: below.files,
