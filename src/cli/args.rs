@@ -154,11 +154,16 @@ Example:
 From a compressed archive:
   gunzip -c memory.tar.gz | strongroom import --store ./memory --key-file ./memory.key --tar -")]
     Import(ImportArgs),
-    /// Show totals. Writes nothing.
+    /// Show totals, what lies where, how old it is, and what expires when. Writes nothing.
+    ///
+    /// Reads every directory of the store, and no content. Dead bytes are what the files on
+    /// the disk take beyond what is stored: overwritten, deleted, or reserved. The last expire
+    /// is one of all tenants that left none out, the last verify one of everything that found
+    /// nothing.
     #[command(after_help = "\
 Example:
-  strongroom stats --store ./memory --key-file ./memory.key --json")]
-    Stats(LookArgs),
+  strongroom stats --store ./memory --key-file ./memory.key --tenant acme/user-17")]
+    Stats(StatsArgs),
     /// The tenants of a store.
     #[command(after_help = "\
 Example:
@@ -379,6 +384,15 @@ pub struct LookArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct StatsArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// Only this tenant's memory. Default: the whole store.
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
 }
 
 #[derive(Args)]

@@ -3,7 +3,7 @@
 use crate::clock::UnixMillis;
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
-use crate::record::{HOLD_REASON_BYTES_MAX, Hold};
+use crate::record::{HOLD_REASON_BYTES_MAX, Hold, Run};
 use crate::store::{Abort, ClockState, StoreError, Surveyed, Swept};
 
 use super::{Line, Stop, Tenant, Vault, refuse, texts};
@@ -107,6 +107,10 @@ impl Vault {
             progress(done as u64 + 1, all);
         }
         store.settle()?;
+        if !dry_run && tenant.is_none() && report.failed.is_empty() && report.not_reached.is_empty()
+        {
+            store.note_run(Run::Expire, None)?;
+        }
         report.tenants.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(report)
     }

@@ -55,6 +55,46 @@ impl Head {
     }
 }
 
+/// What the operator runs from time to time. A number is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Run {
+    /// A sweep of all tenants that left none out.
+    Expire = 0,
+    /// A check of everything that found nothing.
+    Verify = 1,
+    /// A checkpoint.
+    Checkpoint = 2,
+}
+
+impl Run {
+    /// All of them, with the names by which figures are shown.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::Expire, "expire"),
+        (Self::Verify, "verify"),
+        (Self::Checkpoint, "checkpoint"),
+    ];
+}
+
+/// When each run last came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LastRuns([UnixMillis; 8]);
+
+impl LastRuns {
+    /// Notes that a run has come to its end.
+    pub fn note(&mut self, run: Run, time: UnixMillis) {
+        if let Some(slot) = self.0.get_mut(run as usize) {
+            *slot = time;
+        }
+    }
+
+    /// When it last did; `None` is never.
+    #[must_use]
+    pub fn last(&self, run: Run) -> Option<UnixMillis> {
+        self.0.get(run as usize).copied().filter(|time| *time > 0)
+    }
+}
+
 /// The root record: it changes with every commit, and STATE outside the engine names its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Root {
@@ -72,6 +112,8 @@ pub struct Root {
     pub trusted_time: UnixMillis,
     /// The store's own audit chain.
     pub audit: Chain,
+    /// The operator's last runs.
+    pub runs: LastRuns,
 }
 
 fn encode_chain(chain: &Chain, out: &mut Encoder) {
@@ -102,6 +144,9 @@ impl Root {
             .u64(self.keyring_counter)
             .u64(self.trusted_time);
         encode_chain(&self.audit, &mut out);
+        for time in self.runs.0 {
+            out.u64(time);
+        }
         out.finish()
     }
 
@@ -111,7 +156,7 @@ impl Root {
     /// [`RecordError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut from = Decoder::new("root record", bytes);
-        let root = Self {
+        let mut root = Self {
             seq: from.u64()?,
             era: from.u32()?,
             records: from.u64()?,
@@ -119,7 +164,11 @@ impl Root {
             keyring_counter: from.u64()?,
             trusted_time: from.u64()?,
             audit: decode_chain(&mut from)?,
+            runs: LastRuns::default(),
         };
+        for slot in &mut root.runs.0 {
+            *slot = from.u64()?;
+        }
         from.finish()?;
         Ok(root)
     }

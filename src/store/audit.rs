@@ -16,7 +16,7 @@ use crate::clock::UnixMillis;
 use crate::key::aead::Cipher;
 use crate::key::{FileTag, TenantId};
 use crate::policy::{Audit, AuditReads};
-use crate::record::RecordKey;
+use crate::record::{RecordKey, Run};
 use crate::seal::{self, Place};
 
 use super::core::Core;
@@ -198,6 +198,30 @@ impl Core {
         self.audit.filled.notify_all();
         // Whoever fills the buffer empties it, so that it never grows beyond its bound.
         if is_full { self.flush_audit() } else { Ok(()) }
+    }
+
+    /// As [`Core::note`], but durable when this returns, whatever the policy says of views.
+    pub(super) fn note_now(&self, tenant: &Arc<Tenant>, draft: Draft) -> Result<(), StoreError> {
+        if !self.audit_settings().enabled || self.mode != super::OpenMode::ReadWrite {
+            return Ok(());
+        }
+        let waiting = Waiting {
+            tenant: Arc::clone(tenant),
+            draft,
+            time: self.now(),
+        };
+        self.write_waiting(vec![waiting], true)
+    }
+
+    /// Notes the end of a run of the operator's, and what the store's own chain says of it.
+    pub(super) fn note_run(&self, run: Run, draft: Option<Draft>) -> Result<(), StoreError> {
+        let extra = super::core::Extra {
+            drafts: draft.into_iter().collect(),
+            run: Some(run),
+            ..Default::default()
+        };
+        let seq = self.commit_with(extra, Batch::default(), Vec::new())?;
+        self.wait_durable(seq)
     }
 
     /// Writes all entries that wait. What cannot be written waits on.

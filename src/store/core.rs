@@ -12,7 +12,7 @@ use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
-use crate::record::{Job, JobId, RecordKey, Root};
+use crate::record::{Job, JobId, RecordKey, Root, Run};
 use crate::retention::Schedules;
 use crate::seal::{self, Place};
 
@@ -108,6 +108,8 @@ pub(super) struct Extra {
     pub(super) drafts: Vec<Draft>,
     /// The time that the operator has confirmed.
     pub(super) confirmed_time: Option<UnixMillis>,
+    /// A run of the operator's that ends with this commit.
+    pub(super) run: Option<Run>,
     /// Where the store's own audit chain begins from here on.
     pub(super) pruned: Option<Chain>,
 }
@@ -316,6 +318,9 @@ impl Core {
         }
         root.seq += 1;
         root.trusted_time = extra.confirmed_time.unwrap_or_else(|| self.now());
+        if let Some(run) = extra.run {
+            root.runs.note(run, root.trusted_time);
+        }
         if self.audit_settings().enabled {
             let mut writer = ChainWriter::new(self, STORE_CHAIN, None, root.audit);
             for draft in extra.drafts {

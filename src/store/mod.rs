@@ -17,6 +17,7 @@ use crate::audit::{Chain, Draft};
 use crate::backend::BackendStats;
 use crate::clock::UnixMillis;
 use crate::path::{MemoryPath, ROOT, TenantName};
+use crate::record::Run;
 use crate::retention::Schedules;
 
 mod audit;
@@ -33,6 +34,7 @@ mod index;
 mod jobs;
 mod keyring;
 mod open;
+mod picture;
 mod reader;
 mod safety_copy;
 mod state;
@@ -47,6 +49,7 @@ pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
+pub use picture::{Amount, Band, Picture};
 pub(crate) use reader::Reader;
 pub(crate) use survey::Surveyed;
 pub use sweep::Swept;
@@ -91,6 +94,10 @@ pub struct StoreStats {
     pub backend: BackendStats,
     /// How often STATE was written since the store was opened.
     pub state_writes: u64,
+    /// What the operator runs from time to time, by name, and when it last came to its end
+    /// (`None` is never): an `expire` of all tenants that left none out, a `verify` of
+    /// everything that found nothing, a `checkpoint`.
+    pub last_runs: Vec<(&'static str, Option<UnixMillis>)>,
 }
 
 /// Totals over one tenant.
@@ -197,10 +204,15 @@ impl Store {
         self.core.note(tenant, draft, is_view)
     }
 
-    /// Notes an operation of the operator's in the store's own chain.
-    pub(crate) fn note_event(&self, draft: Draft) -> Result<(), StoreError> {
-        let seq = self.core.commit_noted(vec![draft])?;
-        self.core.wait_durable(seq)
+    /// As [`Store::note`], for what must be in the log before it happens.
+    pub(crate) fn note_now(&self, tenant: &Arc<Tenant>, draft: Draft) -> Result<(), StoreError> {
+        self.core.note_now(tenant, draft)
+    }
+
+    /// Notes that a run of the operator's has come to its end, and what the store's own audit
+    /// chain is to say of it.
+    pub(crate) fn note_run(&self, run: Run, draft: Option<Draft>) -> Result<(), StoreError> {
+        self.core.note_run(run, draft)
     }
 
     /// Reads the audit chain of one tenant, or the store's own, and checks every link.
@@ -303,7 +315,7 @@ impl Store {
     /// Replaces the store's policy.
     pub(crate) fn set_policy(&self, text: &str) -> Result<(), StoreError> {
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        self.core.put_policy(text)?;
+        self.core.put_policy("policy set", text)?;
         *current = text.into();
         Ok(())
     }
@@ -311,6 +323,16 @@ impl Store {
     /// The engine's files' size, for `store_max_bytes`.
     pub(crate) fn disk_bytes(&self) -> Result<u64, StoreError> {
         Ok(self.core.backend.stats()?.disk_bytes)
+    }
+
+    /// Adds up one tenant: sizes by directory, ages, and when what expires.
+    pub(crate) fn picture(&self, tenant: &Tenant, picture: &mut Picture) -> Result<(), StoreError> {
+        self.core.picture(tenant, picture)
+    }
+
+    /// The bytes of all stored records, by reading them.
+    pub(crate) fn live_bytes(&self) -> Result<u64, StoreError> {
+        self.core.live_bytes()
     }
 
     /// Totals over the store and each tenant, sorted by name.
@@ -354,6 +376,9 @@ impl Store {
             pending_removals: self.core.pending_jobs() as u64,
             backend: self.core.backend.stats()?,
             state_writes: self.core.state_writes(),
+            last_runs: Run::ALL
+                .map(|(run, name)| (name, self.core.root().runs.last(run)))
+                .to_vec(),
         })
     }
 
