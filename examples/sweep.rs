@@ -43,7 +43,7 @@ expire_after_last_access = "never"
 type File = (String, bool);
 
 /// The files of the tenant with this number.
-type Files = dyn Fn(usize) -> Vec<File> + Sync;
+type Files<'a> = dyn Fn(usize) -> Vec<File> + Sync + 'a;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -123,7 +123,14 @@ fn main() {
 }
 
 /// Sweeps the store, and one with nothing but its files that will expire.
-fn compare(what: &str, home: &Path, tenants: usize, rules: &str, held: &[String], files: &Files) {
+fn compare(
+    what: &str,
+    home: &Path,
+    tenants: usize,
+    rules: &str,
+    held: &[String],
+    files: &Files<'_>,
+) {
     let keeps = |path: &str| {
         path.contains("/keep") || held.iter().any(|held| path.starts_with(held.as_str()))
     };
@@ -138,7 +145,7 @@ fn compare(what: &str, home: &Path, tenants: usize, rules: &str, held: &[String]
 }
 
 /// Makes a store three times and sweeps it; the median.
-fn sweep(home: &Path, tenants: usize, rules: &str, held: &[String], files: &Files) -> Duration {
+fn sweep(home: &Path, tenants: usize, rules: &str, held: &[String], files: &Files<'_>) -> Duration {
     let directory = tempfile::tempdir_in(home).unwrap();
     let (store, key) = (directory.path().join("store"), directory.path().join("key"));
     strongroom::generate_key_file(&key).unwrap();
@@ -192,7 +199,7 @@ fn sweep(home: &Path, tenants: usize, rules: &str, held: &[String], files: &File
     median
 }
 
-fn fill(vault: &Vault, tenants: usize, files: &Files, old: bool) {
+fn fill(vault: &Vault, tenants: usize, files: &Files<'_>, old: bool) {
     const THREADS: usize = 16;
     std::thread::scope(|scope| {
         for thread in 0..THREADS {

@@ -99,7 +99,7 @@ impl Vault {
             let is_due = one.due.is_some_and(|due| due <= now);
             // The others are left closed. They come in the order in which they could be next.
             if is_due || one.has_old_entries || is_sooner(one.due, report.next_due) {
-                self.expire_one(&one, dry_run, kept_since, &mut report)?;
+                self.expire_one(&one, is_due, dry_run, kept_since, &mut report)?;
             }
             if (done + 1) % TENANTS_PER_SYNC == 0 {
                 store.settle()?;
@@ -107,18 +107,21 @@ impl Vault {
             progress(done as u64 + 1, all);
         }
         store.settle()?;
-        if !dry_run && tenant.is_none() && report.failed.is_empty() && report.not_reached.is_empty()
-        {
+        let is_whole =
+            tenant.is_none() && report.failed.is_empty() && report.not_reached.is_empty();
+        if !dry_run && is_whole && store.clock_state() == ClockState::Trusted {
             store.note_run(Run::Expire, None)?;
         }
         report.tenants.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(report)
     }
 
-    /// Sweeps one tenant. Damage goes into the report.
+    /// Sweeps one tenant, if something may be due, and looks when something will be. Damage
+    /// goes into the report.
     fn expire_one(
         &self,
         one: &Surveyed,
+        is_due: bool,
         dry_run: bool,
         kept_since: UnixMillis,
         report: &mut ExpireReport,
@@ -133,7 +136,11 @@ impl Vault {
             Err(error) => return Err(error.into()),
         };
         let name = tenant.name().as_str().to_owned();
-        let swept = store.sweep(&tenant, &MemoryPath::root(), dry_run);
+        let swept = if is_due {
+            store.sweep(&tenant, &MemoryPath::root(), dry_run)
+        } else {
+            Ok(Swept::default())
+        };
         let done = swept.and_then(|swept| {
             report.next_due = store.next_expiry(&tenant, report.next_due)?;
             if !dry_run && one.has_old_entries {

@@ -95,6 +95,34 @@ impl LastRuns {
     }
 }
 
+/// Where the trusted time was moved forward by the operator, the newest first.
+///
+/// While a clock far ahead is not believed, everything is stamped with the trusted time, which
+/// stands still. Once the operator says that the clock was right, what carries that stamp is
+/// not as old as it says: it counts as stamped at the moment of the confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Jumps([(UnixMillis, UnixMillis); 2]);
+
+impl Jumps {
+    /// Notes that the trusted time was moved from one moment forward to another. The oldest
+    /// of three is forgotten.
+    pub fn note(&mut self, from: UnixMillis, to: UnixMillis) {
+        if from < to {
+            self.0 = [(from, to), self.0[0]];
+        }
+    }
+
+    /// The moment that a stamp stands for: never an earlier one.
+    #[must_use]
+    pub fn settle(&self, stamp: UnixMillis) -> UnixMillis {
+        let jump = self
+            .0
+            .iter()
+            .find(|(from, to)| (*from..*to).contains(&stamp));
+        jump.map_or(stamp, |(_, to)| *to)
+    }
+}
+
 /// The root record: it changes with every commit, and STATE outside the engine names its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Root {
@@ -114,6 +142,8 @@ pub struct Root {
     pub audit: Chain,
     /// The operator's last runs.
     pub runs: LastRuns,
+    /// Where the operator moved the trusted time forward.
+    pub jumps: Jumps,
 }
 
 fn encode_chain(chain: &Chain, out: &mut Encoder) {
@@ -147,6 +177,9 @@ impl Root {
         for time in self.runs.0 {
             out.u64(time);
         }
+        for (jumped_from, to) in self.jumps.0 {
+            out.u64(jumped_from).u64(to);
+        }
         out.finish()
     }
 
@@ -165,9 +198,13 @@ impl Root {
             trusted_time: from.u64()?,
             audit: decode_chain(&mut from)?,
             runs: LastRuns::default(),
+            jumps: Jumps::default(),
         };
         for slot in &mut root.runs.0 {
             *slot = from.u64()?;
+        }
+        for jump in &mut root.jumps.0 {
+            *jump = (from.u64()?, from.u64()?);
         }
         from.finish()?;
         Ok(root)

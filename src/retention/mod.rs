@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::UnixMillis;
 use crate::policy::{Pattern, Policy, Retention};
-use crate::record::{FileMeta, Share};
+use crate::record::Share;
 
 /// The schedule of each tenant under one policy.
 pub(crate) struct Schedules {
@@ -128,10 +128,10 @@ impl Schedule {
     pub(crate) fn due_at(
         &self,
         path: &str,
-        file: &FileMeta,
+        created: UnixMillis,
         accessed: UnixMillis,
     ) -> Option<UnixMillis> {
-        self.rule_for(path).due_at(accessed, file.created)
+        self.rule_for(path).due_at(accessed, created)
     }
 
     /// Whether a directory can hold anything that is expired at `now`, by the lower bounds in
@@ -228,25 +228,11 @@ mod tests {
 
     use super::*;
     use crate::policy;
-    use crate::record::{ContentId, FileKind};
 
     const DAY: UnixMillis = 86_400_000;
 
     fn schedule(text: &str) -> Schedule {
         Schedule::new(&policy::load(text, "test").unwrap().retention)
-    }
-
-    fn file(created: UnixMillis) -> FileMeta {
-        FileMeta {
-            kind: FileKind::Text,
-            content: ContentId([0; 16]),
-            bytes: 1,
-            lines: 1,
-            created,
-            modified: created,
-            accessed: created,
-            policy_digest: [0; 32],
-        }
     }
 
     #[test]
@@ -264,7 +250,7 @@ mod tests {
             ("/memories/sessions/x", Some(7)),
             ("/memories/other/x", Some(1)),
         ] {
-            let due = schedule.due_at(path, &file(0), 5 * DAY);
+            let due = schedule.due_at(path, 0, 5 * DAY);
             assert_eq!(due, days.map(|days| (days + 5) * DAY), "{path}");
         }
         assert!(!schedule.is_never());
@@ -275,15 +261,36 @@ mod tests {
         let schedule = schedule(
             "[retention]\nexpire_after_last_access = \"1d\"\nexpire_after_created = \"20d\"\nkeep_at_least = \"10d\"\n",
         );
-        assert_eq!(schedule.due_at("/memories/a", &file(0), 0), Some(10 * DAY));
-        assert_eq!(
-            schedule.due_at("/memories/a", &file(0), 12 * DAY),
-            Some(13 * DAY)
+        assert_eq!(schedule.due_at("/memories/a", 0, 0), Some(10 * DAY));
+        assert_eq!(schedule.due_at("/memories/a", 0, 12 * DAY), Some(13 * DAY));
+        assert_eq!(schedule.due_at("/memories/a", 0, 50 * DAY), Some(20 * DAY));
+    }
+
+    #[test]
+    fn a_rule_that_covers_a_directory_is_the_only_one_that_counts_there() {
+        let schedule = schedule(
+            "[retention]\nexpire_after_last_access = \"90d\"\n\
+             [[retention.rules]]\npaths = [\"/memories/keep/**\"]\nexpire_after_last_access = \"never\"\n\
+             [[retention.rules]]\npaths = [\"/memories/keep/not/**\"]\nexpire_after_last_access = \"7d\"\n\
+             [[retention.rules]]\npaths = [\"/memories/sessions/**\"]\nexpire_after_last_access = \"7d\"\n",
         );
-        assert_eq!(
-            schedule.due_at("/memories/a", &file(0), 50 * DAY),
-            Some(20 * DAY)
-        );
+        let below = Share {
+            files: 1,
+            oldest: 0,
+            born: 0,
+            ..Share::NOTHING
+        };
+        for (directory, days) in [
+            ("/memories", Some(7)),
+            ("/memories/notes", Some(90)),
+            ("/memories/sessions/a", Some(7)),
+            ("/memories/keep", Some(7)),
+            ("/memories/keep/not/a", Some(7)),
+            ("/memories/keep/a", None),
+        ] {
+            let due = schedule.next_due(directory, &below);
+            assert_eq!(due, days.map(|days| days * DAY), "{directory}");
+        }
     }
 
     proptest! {
@@ -302,7 +309,7 @@ mod tests {
             );
             let path = format!("/memories/{below}");
             let created = created.min(accessed);
-            let due = schedule.due_at(&path, &file(created), accessed);
+            let due = schedule.due_at(&path, created, accessed);
             if due.is_some_and(|due| due <= now) {
                 let mut directory = path.as_str();
                 let bounds = Share { files: 1, oldest: accessed, born: created, ..Share::NOTHING };

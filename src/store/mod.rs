@@ -21,6 +21,7 @@ use crate::record::Run;
 use crate::retention::Schedules;
 
 mod audit;
+mod audit_chain;
 mod change;
 mod clock;
 mod content;
@@ -44,7 +45,7 @@ mod tenant;
 mod verify;
 mod walk;
 
-pub use audit::AuditRecord;
+pub use audit_chain::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use error::{Abort, StoreError};

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random};
-use crate::record::{Job, JobId, LastRuns, RecordKey, Root, SetHash};
+use crate::record::{Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash};
 use crate::seal::{self, Place};
 
 use super::core::{Core, CoreParts, Extra, StoreCrypto, StoredJob, Top, TopChange, digest};
@@ -52,6 +52,7 @@ pub(crate) fn create(
         trusted_time: ground.clock.now(),
         audit: Chain::EMPTY,
         runs: LastRuns::default(),
+        jumps: Jumps::default(),
     };
     let key = RecordKey::Root.to_bytes();
     let place = Place {

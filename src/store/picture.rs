@@ -180,12 +180,16 @@ impl Reader<'_> {
                 .entry(in_directory)
                 .or_default()
                 .add(amount);
-            let accessed = meta.accessed.max(directory.moved_at);
+            let accessed = expiry.jumps.settle(meta.accessed.max(directory.moved_at));
             let age = expiry.now.saturating_sub(accessed);
             put(&mut seen.last_access, age, amount);
             match expiry.due_at(&path, meta, directory.moved_at) {
                 Some(due) => put(&mut seen.expires, due.saturating_sub(expiry.now), amount),
-                None if expiry.schedule.due_at(&path, meta, accessed).is_some() => {
+                None if expiry
+                    .schedule
+                    .due_at(&path, meta.created, accessed)
+                    .is_some() =>
+                {
                     seen.held.add(amount);
                 }
                 None => seen.never.add(amount),

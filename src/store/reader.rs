@@ -393,6 +393,8 @@ impl Core {
             expiry: None,
         };
         let now = self.now();
+        // After the time, which is told after them.
+        let jumps = self.jumps();
         let mut holds = Vec::new();
         let list = reader.hold_list();
         // Most tenants have none, and the summary in the checked head says so.
@@ -409,6 +411,7 @@ impl Core {
         reader.expiry = Some(Expiry {
             schedule,
             now,
+            jumps,
             holds,
         });
         Ok(reader)
