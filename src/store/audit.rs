@@ -13,14 +13,14 @@ use base64ct::{Base64UrlUnpadded, Encoding};
 use crate::audit::{Chain, Draft, Entry, entry_hash, hex};
 use crate::backend::{Batch, Pair};
 use crate::clock::UnixMillis;
+use crate::key::TenantId;
 use crate::key::aead::Cipher;
-use crate::key::{FileTag, TenantId};
 use crate::policy::{Audit, AuditReads};
 use crate::record::{RecordKey, Run};
 use crate::seal::{self, Place};
 
 use super::core::Core;
-use super::tenant::{Tenant, TenantCrypto};
+use super::tenant::Tenant;
 use super::{Abort, StoreError};
 
 /// How many entries wait at most.
