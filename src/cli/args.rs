@@ -126,13 +126,14 @@ Example:
         #[command(subcommand)]
         command: HoldCommand,
     },
-    /// Write a tenant's files to a directory or a tar archive. Changes nothing in the store.
+    /// Write a tenant's files to a directory or a tar archive. Changes no file of the store.
     ///
     /// Every file that exists is written, with its path below /memories: hidden ones and those
     /// that agents must not see too. They leave the store unencrypted: keep them accordingly.
     /// Files get mode 0600, directories 0700. A directory must be empty or not exist; nothing
     /// is overwritten and no symbolic link is followed. The report goes to stdout, with --tar -
-    /// to stderr.
+    /// to stderr. If the policy keeps an audit log, it says who took how much, before the first
+    /// byte leaves; not so with --salvage, which writes nothing to the store.
     #[command(after_help = "\
 Example:
   strongroom export --store ./memory --key-file ./memory.key --tenant acme/user-17 --to ./out

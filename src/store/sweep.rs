@@ -92,17 +92,24 @@ impl Core {
         Ok(swept)
     }
 
-    /// When the tenant's next file expires, if that is sooner than `known`; else `known`.
+    /// When the tenant's next file expires, if that is sooner than `known`; else `known`. To
+    /// be told to nobody before [`Core::wait_durable`].
     pub(super) fn next_expiry(
         &self,
         tenant: &Tenant,
         known: Option<UnixMillis>,
     ) -> Result<Option<UnixMillis>, StoreError> {
-        unrefused(self.read(tenant, |reader| {
-            let mut soonest = known;
-            reader.next_expiry(&reader.root(), &mut soonest)?;
-            Ok::<_, Abort<()>>(soonest)
-        }))
+        let mut soonest = known;
+        // Under the lock, where nothing changes meanwhile, and without waiting until what it
+        // sees is durable: after a sweep that would be a sync for each tenant.
+        let _lock = tenant.lock();
+        let looked = self
+            .reader(tenant, tenant.live())
+            .and_then(|reader| reader.next_expiry(&reader.root(), &mut soonest));
+        match looked {
+            Ok(()) => Ok(soonest),
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     /// Notes in the root that it is now at least this late.
