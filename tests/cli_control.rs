@@ -629,7 +629,7 @@ fn what_the_holder_could_not_reach_is_named_and_done_once_it_has_ended() {
 
     let holder = Session::start(&home);
     let done = home.on_store("expire --json");
-    assert_failed(&done, 5, "1 tenant is damaged, and 3 more not reached");
+    ended_in_damage(&done, "1 tenant is damaged, and 3 more not reached");
     let report = json(&done);
     assert_eq!(report["damaged"][0]["tenant"], "hurt", "{report}");
     let not_reached = report["not_reached"].as_array().unwrap();
@@ -638,7 +638,7 @@ fn what_the_holder_could_not_reach_is_named_and_done_once_it_has_ended() {
     assert!(err(&done).contains("End that process"), "{done:?}");
     holder.end();
     let direct = home.on_store("expire --json");
-    assert_failed(&direct, 5, "1 tenant is damaged");
+    ended_in_damage(&direct, "1 tenant is damaged");
     assert!(
         err(&direct).contains("The other tenants are done"),
         "{direct:?}"
@@ -649,14 +649,14 @@ fn what_the_holder_could_not_reach_is_named_and_done_once_it_has_ended() {
 
     let holder = Session::start(&home);
     let done = home.on_store("rescan --all-tenants --json");
-    assert_failed(&done, 5, "1 tenant is damaged");
+    ended_in_damage(&done, "1 tenant is damaged");
     let report = json(&done);
     let count = |key: &str| report[key].as_array().unwrap().len();
     assert_eq!(report["damaged"][0]["tenant"], "hurt", "{report}");
     assert_eq!((count("tenants"), count("not_reached")), (3, 3), "{report}");
     holder.end();
     let direct = home.on_store("rescan --all-tenants --json");
-    assert_failed(&direct, 5, "1 tenant is damaged");
+    ended_in_damage(&direct, "1 tenant is damaged");
     let report = json(&direct);
     assert_eq!(report["tenants"].as_array().unwrap().len(), 6, "{report}");
     assert_eq!(report["not_reached"], serde_json::json!([]), "{report}");
@@ -674,4 +674,15 @@ fn alter_longest_entry(home: &Home) {
     value[last] ^= 1;
     db.insert(key, value).unwrap();
     db.flush().unwrap();
+}
+
+/// A report on stdout, and on stderr, in two lines, what failed and what to do.
+fn ended_in_damage(output: &Output, what: &str) {
+    assert_eq!(code(output), 5, "{output:?}");
+    let lines: Vec<&str> = err(output).lines().collect();
+    assert_eq!(lines.len(), 2, "{output:?}");
+    assert!(
+        lines[0].starts_with("strongroom: failed to ") && lines[0].contains(what),
+        "{output:?}"
+    );
 }

@@ -97,6 +97,7 @@ fn expire_all(
         waiting.extend(not_reached.into_iter().rev().map(Some));
     }
     report.done.sort_by(|a, b| a.tenant.cmp(&b.tenant));
+    report.not_reached.sort();
     Ok(())
 }
 
