@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
-use super::keep_args::{ExpireArgs, HoldCommand};
+use super::keep_args::{ExpireArgs, HoldCommand, RescanArgs, StatsArgs};
 use super::transfer::{ExportArgs, ImportArgs};
 
 const KEY_HEADING: &str =
@@ -361,22 +361,6 @@ pub struct RedactArgs {
     pub json_lines: bool,
 }
 
-#[derive(Args)]
-pub struct RescanArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    /// Whose memory [default: default].
-    #[arg(long, value_name = "NAME", conflicts_with = "all_tenants")]
-    pub tenant: Option<String>,
-    /// Every tenant of the store, one after the other. A damaged one does not keep the others
-    /// from being done; the exit code is 5 at the end.
-    #[arg(long)]
-    pub all_tenants: bool,
-    /// Count what would be removed, and change nothing.
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
 /// For commands that only look.
 #[derive(Args)]
 pub struct LookArgs {
@@ -385,15 +369,6 @@ pub struct LookArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Args)]
-pub struct StatsArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    /// Only this tenant's memory. Default: the whole store.
-    #[arg(long, value_name = "NAME")]
-    pub tenant: Option<String>,
 }
 
 #[derive(Args)]

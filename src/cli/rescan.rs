@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use strongroom::{Error, RescanReport, StoreError, Vault};
 
-use super::args::RescanArgs;
 use super::failure::{Failure, Stop};
+use super::keep_args::RescanArgs;
 use super::open::{self, Opened};
 use super::output::{Out, say, showable, table};
 use super::progress::Progress;

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 use strongroom::redact::Engine;
 use strongroom::{Amount, Band, Error, Picture, StoreStats, Vault};
 
-use super::args::{LookArgs, StatsArgs};
+use super::args::LookArgs;
 use super::failure::{Exit, Failure, Stop};
+use super::keep_args::StatsArgs;
 use super::open;
 use super::output::{Out, showable, table};
 use super::progress::Progress;
