@@ -14,9 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use crate::audit::{Chain, Draft};
-use crate::backend::BackendStats;
 use crate::clock::UnixMillis;
-use crate::path::{MemoryPath, ROOT, TenantName};
+use crate::path::{MemoryPath, TenantName};
 use crate::record::Run;
 use crate::retention::Schedules;
 
