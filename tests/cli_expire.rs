@@ -696,3 +696,42 @@ fn systemd_accepts_the_unit_and_the_timer() {
         .collect();
     assert!(faults.is_empty(), "{faults:?}");
 }
+
+/// Times are moments, whatever the zone in which the machine shows them.
+#[test]
+fn a_time_zone_changes_nothing() {
+    let now = SystemClock.now();
+    let home = Home::at(now - 91 * DAY, |vault, clock| {
+        create(vault, "default", "/memories/old.md", "x\n");
+        clock.set(now - 90 * DAY + DAY / 4);
+        create(vault, "default", "/memories/nearly.md", "x\n");
+    });
+    for (zone, files) in [
+        ("Pacific/Kiritimati", 1),
+        ("Pacific/Pago_Pago", 0),
+        ("XXX+24", 0),
+        ("XXX-24", 0),
+        (":/nonsense", 0),
+    ] {
+        let run = |words: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            let on_store = ["--store", "s", "--key-file", "k"];
+            let mut command = home.command(&[&words[..], &on_store].concat());
+            command.env("TZ", zone).output().unwrap()
+        };
+        let dry = run("expire --all-tenants --dry-run --json");
+        let swept = run("expire --all-tenants --json");
+        let (dry, swept) = (json_of(&dry), json_of(&swept));
+        assert_eq!(dry["tenants"], swept["tenants"], "{zone}");
+        assert_eq!(swept["clock"]["state"], "believed", "{zone}");
+        assert_eq!(swept["next"], utc(now + DAY / 4), "{zone}");
+        let gone: u64 = swept["tenants"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tenant| tenant["files"].as_u64().unwrap())
+            .sum();
+        assert_eq!(gone, files, "{zone}");
+    }
+    assert_eq!(home.files(), 1);
+}

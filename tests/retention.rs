@@ -921,3 +921,85 @@ fn a_rescan_is_no_access() {
     assert!(!exists(&tenant, "/memories/a.md"));
     verify(&vault);
 }
+
+#[test]
+fn a_tenant_untouched_for_a_year_is_swept_normally() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let (idle, busy) = (vault.tenant("idle").unwrap(), vault.tenant("busy").unwrap());
+    create(&idle, "/memories/a.md");
+    create(&busy, "/memories/a.md");
+    for day in 0..=365 {
+        store.at(day * DAY);
+        assert!(exists(&busy, "/memories/a.md"), "day {day}");
+    }
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(report.clock, ClockState::Trusted);
+    let swept: Vec<_> = report
+        .tenants
+        .iter()
+        .map(|(name, s)| (name.as_str(), s.files))
+        .collect();
+    assert_eq!(swept, [("idle", 1)]);
+    assert!(exists(&busy, "/memories/a.md"));
+}
+
+/// Clocks that lie, each for a while with reads, writes and sweeps: how many files went, how
+/// many reads were answered, and that expiry does its work afterwards.
+#[test]
+fn no_lie_of_the_clock_deletes_a_file() {
+    const RIGHT: u64 = 1_000 * DAY;
+    let lies: [(&str, fn(u64) -> u64); 5] = [
+        ("a day back", |hour| RIGHT + hour * HOUR - DAY),
+        ("in 1970", |hour| (hour * HOUR + 1).wrapping_sub(START)),
+        ("ten years ahead", |hour| RIGHT + hour * HOUR + 3_650 * DAY),
+        ("frozen", |_| RIGHT),
+        ("at the end of time", |_| u64::MAX - START),
+    ];
+    for (lie, wall) in lies {
+        let store = Store::new();
+        store.at(RIGHT);
+        let vault = store.open(WEEK);
+        let tenant = vault.tenant("a").unwrap();
+        let mut paths: Vec<String> = (0..20)
+            .map(|n| format!("/memories/d{}/f{n}.md", n % 3))
+            .collect();
+        for path in &paths {
+            create(&tenant, path);
+        }
+        let (mut deleted, mut answered) = (0, 0);
+        for hour in 0..12 {
+            store.clock.set(START.wrapping_add(wall(hour)));
+            let report = vault.expire(None, false, |_, _| ()).unwrap();
+            deleted += report
+                .tenants
+                .iter()
+                .map(|(_, swept)| swept.files)
+                .sum::<u64>();
+            let path = format!("/memories/new{hour}.md");
+            create(&tenant, &path);
+            paths.push(path);
+            let there = paths.iter().filter(|path| exists(&tenant, path)).count();
+            answered += there;
+            deleted += (paths.len() - there) as u64;
+        }
+        // The machine's clock is set right.
+        store.at(RIGHT + 12 * HOUR);
+        if vault.clock() != ClockState::Trusted {
+            vault.confirm_clock().unwrap();
+        }
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        assert_eq!(report.clock, ClockState::Trusted, "{lie}");
+        deleted += report
+            .tenants
+            .iter()
+            .map(|(_, swept)| swept.files)
+            .sum::<u64>();
+        let expected: usize = (21..=32).sum();
+        assert_eq!((deleted, answered), (0, expected), "{lie}");
+        store.at(RIGHT + 8 * DAY);
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        assert_eq!(report.tenants[0].1.files, 32, "{lie}: expiry works again");
+        verify(&vault);
+    }
+}
