@@ -949,7 +949,9 @@ fn a_tenant_untouched_for_a_year_is_swept_normally() {
 #[test]
 fn no_lie_of_the_clock_deletes_a_file() {
     const RIGHT: u64 = 1_000 * DAY;
-    let lies: [(&str, fn(u64) -> u64); 5] = [
+    /// What the clock shows at each hour, beyond the start.
+    type Lie = fn(u64) -> u64;
+    let lies: [(&str, Lie); 5] = [
         ("a day back", |hour| RIGHT + hour * HOUR - DAY),
         ("in 1970", |hour| (hour * HOUR + 1).wrapping_sub(START)),
         ("ten years ahead", |hour| RIGHT + hour * HOUR + 3_650 * DAY),
