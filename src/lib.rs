@@ -31,8 +31,8 @@ pub use handler::{
     VaultBuilder,
 };
 pub use store::{
-    AuditRecord, ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, Swept, TenantStats,
-    VerifyReport,
+    Amount, AuditRecord, Band, ClockState, Depth, OpenMode, Picture, Problem, StoreError,
+    StoreStats, Swept, TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

@@ -220,7 +220,7 @@ fn a_tenant_without_a_memory_has_an_empty_log() {
         .unwrap();
     assert_eq!((report.chains, report.problems.len()), (3, 0));
     order.dedup();
-    assert_eq!(order, [Some("a".to_owned()), Some("b".to_owned())]);
+    assert_eq!(order, [None, Some("a".to_owned()), Some("b".to_owned())]);
 }
 
 /// Each entry in turn altered, dropped, exchanged with another, repeated at the end, and
@@ -426,4 +426,38 @@ fn a_checkpoint_shows_that_the_whole_store_was_put_back() {
     );
     assert!(!put_back.has_checkpoint(&checkpoint).unwrap());
     assert!(Checkpoint::parse("strongroom-checkpoint-1 nonsense").is_none());
+}
+
+#[test]
+fn the_log_tells_of_its_own_beginning_and_end() {
+    let store = Store::new();
+    let vault = store.open("");
+    let off = policy::load("", "off").unwrap();
+    let on = policy::load(ON, "on").unwrap();
+    let tenant = vault.tenant("a").unwrap();
+    tenant.create("/memories/a.md", "x\n").unwrap();
+    assert!(records(&vault, None).is_empty() && records(&vault, Some("a")).is_empty());
+    vault.set_policy(&on).unwrap();
+    // Waits in the buffer when the log ends.
+    tenant.delete("/memories/missing.md").unwrap();
+    vault.set_policy(&off).unwrap();
+    tenant.delete("/memories/missing.md").unwrap();
+    tenant.create("/memories/b.md", "x\n").unwrap();
+    vault.set_policy(&off).unwrap();
+    let digest = |policy: &policy::Policy| -> String {
+        let bytes = policy.digest();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let told: Vec<_> = records(&vault, None)
+        .into_iter()
+        .filter(|record| record.entry.command == "policy set")
+        .map(|record| record.entry.detail.unwrap())
+        .collect();
+    let expected = [&on, &off].map(|policy| format!("policy {}", digest(policy)));
+    assert_eq!(told, expected);
+    let seen: Vec<_> = records(&vault, Some("a"))
+        .into_iter()
+        .map(|record| (record.entry.command, record.entry.outcome))
+        .collect();
+    assert_eq!(seen, [("delete".to_owned(), Outcome::Refused)]);
 }

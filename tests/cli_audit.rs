@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 const POLICY: &str = "[audit]\nenabled = true\nreads = \"durable\"\n";
@@ -27,7 +28,7 @@ const REFUSED: &str = r#"{"command":"delete","path":"/memories/missing.md"}"#;
 const VIEW: &str = r#"{"command":"view","path":"/memories"}"#;
 
 /// A store `s`, its key `k`, and two tenants: `a/b` with five entries, `c` with one. The
-/// store's own chain has one entry, a checkpoint.
+/// store's own chain has two entries, its making and a checkpoint.
 struct Home(TempDir);
 
 impl Home {
@@ -199,10 +200,10 @@ fn show_says_who_did_what_and_how_it_ended() {
 fn all_filters_must_fit() {
     let home = Home::new();
     let count = |filters: &[&str]| home.shown(filters).len();
-    assert_eq!(count(&[]), 7);
+    assert_eq!(count(&[]), 8);
     assert_eq!(
         column(&home.shown(&["--store-events"]), "command"),
-        ["checkpoint"]
+        ["init", "checkpoint"]
     );
     for (filters, expected) in [
         (&["--tenant", "c"][..], 1),
@@ -342,7 +343,7 @@ fn an_exported_file_that_was_damaged_does_not_pass() {
     let (own, others): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|line| line.contains(r#""tenant":"00000000"#));
-    assert_eq!((own.len(), others.len()), (1, 6));
+    assert_eq!((own.len(), others.len()), (2, 6));
     ended(&home.check(&[others, own].concat()), 0);
 }
 
@@ -466,4 +467,192 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), &target).unwrap();
         }
     }
+}
+
+/// Every command, and what it leaves in the log.
+enum Leaves {
+    /// An entry in the store's own chain, by this name.
+    InStore(&'static str),
+    /// One in the tenant's.
+    InTenant(&'static str),
+    /// None: it only looks, or needs no store.
+    Nothing,
+}
+
+use Leaves::{InStore, InTenant, Nothing};
+
+/// A command, the words with which it is tried on a store with a tenant `a/b`, its input.
+type Tried = (&'static str, &'static str, &'static str, Leaves);
+
+const FILE_IN: &str = r#"{"command":"create","path":"/memories/x.md","file_text":"x\n"}"#;
+
+const ALL_COMMANDS: &[Tried] = &[
+    ("init", "", "", InStore("init")),
+    ("exec", "exec --tenant a/b", FILE_IN, InTenant("create")),
+    ("verify", "verify", "", InStore("verify")),
+    ("audit show", "audit show", "", Nothing),
+    ("audit verify", "audit verify", "", Nothing),
+    ("audit export", "audit export - --all", "", Nothing),
+    ("audit check", "", "", Nothing),
+    ("checkpoint", "checkpoint", "", InStore("checkpoint")),
+    ("redact", "", "", Nothing),
+    ("policy show", "policy show", "", Nothing),
+    ("policy check", "", "", Nothing),
+    (
+        "policy set",
+        "policy set ./p2.toml",
+        "",
+        InStore("policy set"),
+    ),
+    ("rescan", "rescan --tenant a/b", "", InTenant("rescan")),
+    ("expire", "expire", "", InStore("expire")),
+    (
+        "hold add",
+        "hold add /memories/x.md --reason case --tenant a/b",
+        "",
+        InTenant("hold add"),
+    ),
+    ("hold list", "hold list --all-tenants", "", Nothing),
+    (
+        "hold remove",
+        "hold remove /memories/x.md --tenant a/b",
+        "",
+        InTenant("hold remove"),
+    ),
+    (
+        "export",
+        "export --to out --tenant a/b --actor auditor",
+        "",
+        InTenant("export"),
+    ),
+    (
+        "import",
+        "import --from in --tenant a/b",
+        "",
+        InTenant("import"),
+    ),
+    ("stats", "stats", "", Nothing),
+    ("tenant list", "tenant list", "", Nothing),
+    ("key list", "key list", "", Nothing),
+    (
+        "key add",
+        "key add --generate-key k2 --label x",
+        "",
+        InStore("key add"),
+    ),
+    ("key remove", "key remove 2", "", InStore("key remove")),
+    ("completions", "", "", Nothing),
+];
+
+/// The names of all commands, as the help lists them.
+fn all_commands(home: &Home) -> Vec<String> {
+    let listed = |words: &[&str]| -> Vec<String> {
+        let help = home.run(&[words, &["--help"]].concat(), "");
+        let text = out(&help).to_owned();
+        let Some((_, rest)) = text.split_once("\nCommands:\n") else {
+            return Vec::new();
+        };
+        let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+        rest.lines()
+            .take_while(|line| !line.is_empty())
+            .filter(is_name)
+            .filter_map(|line| Some(line.split_whitespace().next()?.to_owned()))
+            .collect()
+    };
+    let mut all = Vec::new();
+    for name in listed(&[]) {
+        let below = listed(&[&name]);
+        if below.is_empty() {
+            all.push(name);
+            continue;
+        }
+        all.extend(below.iter().map(|sub| format!("{name} {sub}")));
+    }
+    all
+}
+
+#[test]
+fn every_command_leaves_its_entry() {
+    let home = Home::with_policy(&format!("{POLICY}[redaction]\nrule_packs = []\n"));
+    let mut named: Vec<&str> = ALL_COMMANDS.iter().map(|(name, ..)| *name).collect();
+    named.sort_unstable();
+    let mut all = all_commands(&home);
+    all.sort_unstable();
+    assert_eq!(named, all, "say of each command what it leaves in the log");
+
+    let plain = r#"{"command":"create","path":"/memories/p.md","file_text":"the password is hunter2-Quagga\n"}"#;
+    ended(&home.on_store_with(&["exec", "--tenant", "a/b"], plain), 0);
+    fs::write(home.path("p2.toml"), POLICY).unwrap();
+    fs::create_dir(home.path("in")).unwrap();
+    fs::write(home.path("in/fine.md"), "fine\n").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", home.path("in/link.md")).unwrap();
+    let count = |chain: &[&str]| home.shown(chain).len();
+    let total = || count(&["--store-events"]) + count(&["--tenant", "a/b"]);
+    for (name, words, input, leaves) in ALL_COMMANDS {
+        let before = total();
+        if !words.is_empty() {
+            let words: Vec<&str> = words.split(' ').collect();
+            let done = home.on_store_with(&words, input);
+            let code = done.status.code().unwrap();
+            assert!(
+                code == 0 || (*name == "import" && code == 3),
+                "{name}: {done:?}"
+            );
+        }
+        let (chain, command): (&[&str], _) = match leaves {
+            InStore(command) => (&["--store-events"], command),
+            InTenant(command) => (&["--tenant", "a/b"], command),
+            Nothing => {
+                assert_eq!(total(), before, "{name}");
+                continue;
+            }
+        };
+        let entries = home.shown(chain);
+        assert!(
+            column(&entries, "command").contains(command),
+            "{name}: {entries:?}"
+        );
+        assert!(words.is_empty() || total() > before, "{name}");
+    }
+    let entries = home.shown(&["--tenant", "a/b"]);
+    let of = |command: &str| -> Vec<&Value> {
+        entries
+            .iter()
+            .filter(|entry| entry["command"] == command)
+            .collect()
+    };
+    // One for each file of the import, refused ones too.
+    let imported: Vec<_> = of("import")
+        .iter()
+        .map(|entry| {
+            (
+                entry["path"].as_str().unwrap(),
+                entry["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        imported,
+        [
+            ("/memories/fine.md", "ok"),
+            ("/memories/link.md", "refused")
+        ]
+    );
+    let export = of("export")[0];
+    assert_eq!(export["actor"], "auditor");
+    assert!(
+        export["detail"].as_str().unwrap().ends_with(" files"),
+        "{export}"
+    );
+    assert!(export["bytes"].as_u64().unwrap() > 0, "{export}");
+    let store = home.shown(&["--store-events"]);
+    assert_eq!(store[0]["command"], "init");
+    let set = store
+        .iter()
+        .find(|entry| entry["command"] == "policy set")
+        .unwrap();
+    let shown = home.on_store(&["policy", "show"]);
+    let digest = Sha256::digest(&shown.stdout);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(set["detail"], format!("policy {digest}"));
 }

@@ -17,11 +17,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use strongroom::Vault;
+use strongroom::clock::{Clock, ManualClock, SystemClock};
 use tempfile::TempDir;
 
 const VIEW: &str = r#"{"command":"view","path":"/memories"}"#;
@@ -581,4 +583,106 @@ fn the_socket_is_for_its_user_only() {
 
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// A holder that has seen damage takes no more writes, and the store is not the other process's
+/// to open again: what was not reached is named, with the exit code of the damage.
+#[test]
+fn what_the_holder_could_not_reach_is_named_and_done_once_it_has_ended() {
+    let home = Home(tempfile::tempdir().unwrap());
+    strongroom::generate_key_file(home.path("k")).unwrap();
+    let clock = Arc::new(ManualClock::at(SystemClock.now() - 100 * 86_400_000));
+    let rules = "[retention]\nexpire_after_last_access = \"90d\"\n[redaction]\nrule_packs = []\n";
+    let vault = Vault::builder()
+        .path(home.path("s"))
+        .key_file(home.path("k"))
+        .clock(clock.clone())
+        .policy(strongroom::policy::load(rules, "test").unwrap())
+        .create(true)
+        .open()
+        .unwrap();
+    let hurt = format!("/memories/{}", "long".repeat(60));
+    let create = |name: &str, path: &str| {
+        let made = vault
+            .tenant(name)
+            .unwrap()
+            .create(path, "password: hunter2-Quagga\n");
+        assert!(!made.unwrap().is_error);
+    };
+    // Swept first, since its file is the oldest.
+    create("hurt", &hurt);
+    clock.set(SystemClock.now() - 99 * 86_400_000);
+    for name in ["b", "c", "d"] {
+        create(name, "/memories/old.md");
+    }
+    clock.set(SystemClock.now() - 60 * 86_400_000);
+    for name in ["x", "y", "z"] {
+        create(name, "/memories/new.md");
+    }
+    // Nothing is due yet by the clock's account. From here on every file waits for a rescan.
+    clock.set(SystemClock.now() - 50 * 86_400_000);
+    let rules =
+        strongroom::policy::load("[retention]\nexpire_after_last_access = \"90d\"\n", "test");
+    vault.set_policy(&rules.unwrap()).unwrap();
+    vault.close().unwrap();
+    alter_longest_entry(&home);
+
+    let holder = Session::start(&home);
+    let done = home.on_store("expire --json");
+    ended_in_damage(&done, "1 tenant is damaged, and 3 more not reached");
+    let report = json(&done);
+    assert_eq!(report["damaged"][0]["tenant"], "hurt", "{report}");
+    let not_reached = report["not_reached"].as_array().unwrap();
+    assert_eq!(not_reached.len(), 3, "{report}");
+    assert_eq!(report["tenants"].as_array().unwrap().len(), 0, "{report}");
+    assert!(err(&done).contains("End that process"), "{done:?}");
+    holder.end();
+    let direct = home.on_store("expire --json");
+    ended_in_damage(&direct, "1 tenant is damaged");
+    assert!(
+        err(&direct).contains("The other tenants are done"),
+        "{direct:?}"
+    );
+    let report = json(&direct);
+    assert_eq!(report["tenants"].as_array().unwrap().len(), 3, "{report}");
+    assert_eq!(report["not_reached"], serde_json::json!([]), "{report}");
+
+    let holder = Session::start(&home);
+    let done = home.on_store("rescan --all-tenants --json");
+    ended_in_damage(&done, "1 tenant is damaged");
+    let report = json(&done);
+    let count = |key: &str| report[key].as_array().unwrap().len();
+    assert_eq!(report["damaged"][0]["tenant"], "hurt", "{report}");
+    assert_eq!((count("tenants"), count("not_reached")), (3, 3), "{report}");
+    holder.end();
+    let direct = home.on_store("rescan --all-tenants --json");
+    ended_in_damage(&direct, "1 tenant is damaged");
+    let report = json(&direct);
+    assert_eq!(report["tenants"].as_array().unwrap().len(), 6, "{report}");
+    assert_eq!(report["not_reached"], serde_json::json!([]), "{report}");
+}
+
+/// Flips a bit in the longest directory entry (its key starts with 3, see docs/FORMAT.md).
+fn alter_longest_entry(home: &Home) {
+    let db = sled::Config::new()
+        .path(home.path("s/gen-000001"))
+        .open()
+        .unwrap();
+    let longest = db.scan_prefix([3]).map(Result::unwrap);
+    let (key, mut value) = longest.max_by_key(|(_, value)| value.len()).unwrap();
+    let last = value.len() - 1;
+    value[last] ^= 1;
+    db.insert(key, value).unwrap();
+    db.flush().unwrap();
+}
+
+/// A report on stdout, and on stderr, in two lines, what failed and what to do.
+fn ended_in_damage(output: &Output, what: &str) {
+    assert_eq!(code(output), 5, "{output:?}");
+    let lines: Vec<&str> = err(output).lines().collect();
+    assert_eq!(lines.len(), 2, "{output:?}");
+    assert!(
+        lines[0].starts_with("strongroom: failed to ") && lines[0].contains(what),
+        "{output:?}"
+    );
 }

@@ -391,6 +391,81 @@ fn links_and_devices_in_an_archive_are_refused_and_lead_nowhere() {
     assert_eq!(home.files()[0].0, "link/planted.md");
 }
 
+/// An entry that one program skips with its content and another without: what looks like
+/// content to the one is a file to the other.
+#[test]
+fn an_archive_that_can_be_read_in_two_ways_is_read_in_none() {
+    let home = Home::new();
+    let hidden = file("hidden.md", "smuggled");
+    let with_hidden = |kind| entry(kind, "carrier", "", hidden.len() as u64, &hidden);
+    let mut continued = entry(EntryType::GNUSparse, "sparse", "", 0, b"");
+    continued[482] = 1;
+    continued[148..156].fill(b' ');
+    let sum: u32 = continued.iter().map(|byte| u32::from(*byte)).sum();
+    continued[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let long_name = entry(EntryType::GNULongName, "././@LongLink", "", 8, b"long.md\0");
+    let mut sparse_for_all = pax(&[("GNU.sparse.major", "1")]);
+    sparse_for_all[156] = b'g';
+    sparse_for_all[148..156].fill(b' ');
+    let sum: u32 = sparse_for_all[..512]
+        .iter()
+        .map(|byte| u32::from(*byte))
+        .sum();
+    sparse_for_all[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let cases = [
+        ("a directory", with_hidden(EntryType::Directory)),
+        ("a symbolic link", with_hidden(EntryType::Symlink)),
+        ("a hard link", with_hidden(EntryType::Link)),
+        ("a FIFO", with_hidden(EntryType::Fifo)),
+        ("a device", with_hidden(EntryType::Char)),
+        (
+            "a sparse file with more headers",
+            [continued, hidden.clone()].concat(),
+        ),
+        (
+            "two paths",
+            [pax(&[("path", "a.md"), ("path", "b.md")]), hidden.clone()].concat(),
+        ),
+        (
+            "two pax headers",
+            [
+                pax(&[("path", "a.md")]),
+                pax(&[("path", "b.md")]),
+                hidden.clone(),
+            ]
+            .concat(),
+        ),
+        (
+            "two long names",
+            [long_name.clone(), long_name.clone(), hidden.clone()].concat(),
+        ),
+        (
+            "a long name and a path",
+            [long_name, pax(&[("path", "b.md")]), hidden.clone()].concat(),
+        ),
+        (
+            "a path and a long name",
+            [
+                pax(&[("path", "b.md")]),
+                entry(EntryType::GNULongName, "././@LongLink", "", 8, b"long.md\0"),
+                hidden.clone(),
+            ]
+            .concat(),
+        ),
+        (
+            "sparse for all that follow",
+            [sparse_for_all, hidden.clone()].concat(),
+        ),
+    ];
+    for (what, carrier) in cases {
+        let done = home.on_store("import --tar - --json", &archive(&[carrier]));
+        assert_failed(&done, 1, "invalid data");
+        assert_eq!(json(&done)["stored"], 0, "{what}");
+    }
+    let tenants = home.on_store("tenant list --json", b"");
+    assert_eq!(json(&tenants), json!([]), "nothing was stored");
+}
+
 #[test]
 fn sizes_that_lie_end_the_import_and_keep_what_came_before() {
     let home = Home::new();

@@ -312,8 +312,8 @@ fn a_sweep_raises_the_bounds_that_views_left_too_low() {
     vault.expire(None, false, |_, _| ()).unwrap();
     assert_eq!(
         vault.stats().unwrap().commits,
-        after.commits + 1,
-        "only the time"
+        after.commits + 2,
+        "only the time, and that the run came to its end"
     );
     verify(&vault);
 }
@@ -678,4 +678,330 @@ fn one_tenants_sweep_leaves_the_others_alone() {
         .map(|t| (t.name.as_str(), t.files))
         .collect();
     assert_eq!(files, [("one", 0), ("two", 1)]);
+}
+
+#[test]
+fn a_tenant_that_does_not_exist_is_not_damaged() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    create(&vault.tenant("a").unwrap(), "/memories/a.md");
+    for dry_run in [true, false] {
+        let report = vault.expire(Some("nobody"), dry_run, |_, _| ()).unwrap();
+        assert!(report.failed.is_empty(), "{report:?}");
+        assert!(report.tenants.is_empty() && report.next_due.is_none());
+    }
+    assert_eq!(vault.stats().unwrap().tenants.len(), 1, "none came to be");
+}
+
+/// What is written while a clock far ahead is not believed is stamped with the time that
+/// stands still. Once the operator has said that the clock was right, it would look as old as
+/// the store was idle, and go with the next sweep.
+#[test]
+fn what_was_written_before_the_clock_was_confirmed_is_not_taken_for_old() {
+    for rule in [
+        "expire_after_last_access = \"7d\"",
+        "expire_after_created = \"7d\"",
+    ] {
+        let store = Store::new();
+        let vault = store.open(&format!(
+            "[retention]\n{rule}\n[audit]\nenabled = true\nkeep = \"1y\"\n"
+        ));
+        let tenant = vault.tenant("a").unwrap();
+        create(&tenant, "/memories/old.md");
+        let idle = 3 * 365 * DAY;
+        store.at(HOUR);
+        create(&tenant, "/memories/before.md");
+        store.at(idle);
+        assert!(matches!(vault.clock(), ClockState::Ahead { .. }));
+        create(&tenant, "/memories/today.md");
+        vault.confirm_clock().unwrap();
+        for _ in 0..2 {
+            let report = vault.expire(None, false, |_, _| ()).unwrap();
+            assert_eq!(report.clock, ClockState::Trusted);
+            assert!(!exists(&tenant, "/memories/old.md"), "{rule}");
+            assert!(exists(&tenant, "/memories/today.md"), "{rule}");
+        }
+        let mut commands = Vec::new();
+        vault
+            .audit(Some("a"), |_, record| {
+                commands.push(record.entry.command.clone())
+            })
+            .unwrap();
+        assert!(
+            commands.iter().any(|command| command == "create"),
+            "pruned: {commands:?}"
+        );
+        vault.close().unwrap();
+
+        let vault = store.open("");
+        let tenant = vault.tenant("a").unwrap();
+        store.at(idle + 6 * DAY);
+        vault.expire(None, false, |_, _| ()).unwrap();
+        let report = vault.expire(None, true, |_, _| ()).unwrap();
+        assert_eq!(report.next_due, Some(START + idle + 7 * DAY), "{rule}");
+        store.at(idle + 8 * DAY);
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        assert!(
+            report.tenants.iter().any(|(_, swept)| swept.files > 0),
+            "{rule}"
+        );
+        assert!(!exists(&tenant, "/memories/today.md"), "{rule}");
+        verify(&vault);
+    }
+}
+
+#[test]
+fn a_tenants_own_rules_bind_its_files_only() {
+    let store = Store::new();
+    let policy = r#"
+[retention]
+expire_after_last_access = "90d"
+[[retention.rules]]
+paths = ["/memories/keep/**"]
+expire_after_last_access = "never"
+[[tenants]]
+match = "guests/*"
+[tenants.retention]
+expire_after_last_access = "7d"
+[[tenants]]
+match = "care/*"
+[tenants.retention]
+keep_at_least = "200d"
+"#;
+    let vault = store.open(policy);
+    let names = ["guests/1", "care/1", "staff"];
+    let tenants = names.map(|name| vault.tenant(name).unwrap());
+    for tenant in &tenants {
+        create(tenant, "/memories/a.md");
+        create(tenant, "/memories/keep/b.md");
+    }
+    // After how many days how many of each tenant's two files are left.
+    let left = [
+        (6, [2, 2, 2]),
+        (8, [0, 2, 2]),
+        (91, [0, 2, 1]),
+        (201, [0, 1, 1]),
+    ];
+    for (days, files) in left {
+        store.at(days * DAY);
+        let expected: u64 = files.iter().sum();
+        let totals = tenants.each_ref().map(|tenant| {
+            let picture = &mut strongroom::Picture::default();
+            tenant.add_to_picture(picture).unwrap();
+            picture.all.files
+        });
+        assert_eq!(totals, files, "day {days}, before the sweep");
+        let dry = vault.expire(None, true, |_, _| ()).unwrap();
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        assert_eq!(dry.tenants, report.tenants, "day {days}");
+        let stored = vault.stats().unwrap().tenants;
+        assert_eq!(
+            stored.iter().map(|t| t.files).sum::<u64>(),
+            expected,
+            "day {days}"
+        );
+        verify(&vault);
+    }
+    // A looser policy brings nothing back, a tighter one binds at once.
+    create(&tenants[2], "/memories/c.md");
+    vault
+        .set_policy(&policy::load(WEEK, "tighter").unwrap())
+        .unwrap();
+    store.at(209 * DAY);
+    assert!(!exists(&tenants[2], "/memories/c.md"));
+}
+
+#[test]
+fn what_the_picture_shows() {
+    let store = Store::new();
+    let vault = store.open(
+        "[retention]\nexpire_after_last_access = \"90d\"\n[[retention.rules]]\npaths = [\"/memories/keep/**\"]\nexpire_after_last_access = \"never\"\n",
+    );
+    let tenant = vault.tenant("a").unwrap();
+    create(&tenant, "/memories/d/e/old.md");
+    create(&tenant, "/memories/gone.md");
+    create(&tenant, "/memories/keep/k.md");
+    create(&tenant, "/memories/held.md");
+    tenant
+        .add_hold("/memories/held.md", "a case", None)
+        .unwrap();
+    store.at(80 * DAY);
+    create(&tenant, "/memories/d/new.md");
+    tenant.view("/memories/d/e/old.md", None).unwrap();
+    store.at(95 * DAY);
+    let mut picture = strongroom::Picture::default();
+    tenant.add_to_picture(&mut picture).unwrap();
+    let files =
+        |bands: &[strongroom::Band]| bands.iter().map(|b| b.amount.files).collect::<Vec<_>>();
+    assert_eq!(
+        (picture.all.files, picture.all.bytes),
+        (4, 20),
+        "gone.md is gone"
+    );
+    let directories: Vec<_> = picture
+        .directories
+        .iter()
+        .map(|(path, amount)| (path.as_str(), amount.files, amount.bytes))
+        .collect();
+    assert_eq!(
+        directories,
+        [
+            ("/memories", 1, 5),
+            ("/memories/d", 2, 10),
+            ("/memories/keep", 1, 5)
+        ]
+    );
+    assert_eq!(files(&picture.last_access), [0, 0, 2, 0, 2, 0]);
+    assert_eq!(files(&picture.expires), [0, 0, 0, 2, 0, 0]);
+    assert_eq!((picture.never.files, picture.held.files), (1, 1));
+    tenant.add_to_picture(&mut picture).unwrap();
+    assert_eq!(
+        (picture.all.files, picture.held.files),
+        (8, 2),
+        "pictures add up"
+    );
+    assert!(vault.live_bytes().unwrap() > 0);
+}
+
+#[test]
+fn the_last_runs_are_those_that_came_to_their_end() {
+    let store = Store::new();
+    let vault = store.open("[audit]\nenabled = true\n");
+    create(&vault.tenant("a").unwrap(), "/memories/a.md");
+    let last = |vault: &Vault| vault.stats().unwrap().last_runs;
+    assert_eq!(
+        last(&vault),
+        [("expire", None), ("verify", None), ("checkpoint", None)]
+    );
+    store.at(HOUR);
+    vault.expire(None, true, |_, _| ()).unwrap();
+    vault.expire(Some("a"), false, |_, _| ()).unwrap();
+    vault.verify(Depth::Quick).unwrap();
+    assert!(
+        last(&vault).iter().all(|(_, time)| time.is_none()),
+        "all of it, or none"
+    );
+    vault.expire(None, false, |_, _| ()).unwrap();
+    store.at(2 * HOUR);
+    verify(&vault);
+    store.at(3 * HOUR);
+    vault.checkpoint().unwrap();
+    vault.close().unwrap();
+    let vault = store.open("");
+    let at = |hours| Some(START + hours * HOUR);
+    assert_eq!(
+        last(&vault),
+        [("expire", at(1)), ("verify", at(2)), ("checkpoint", at(3))]
+    );
+    store.at(0);
+    vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(
+        last(&vault)[0],
+        ("expire", at(1)),
+        "the clock was not believed"
+    );
+}
+
+/// A rescan that took a value out of a file used to count as an access.
+#[test]
+fn a_rescan_is_no_access() {
+    let store = Store::new();
+    let rules = "[retention]\nexpire_after_last_access = \"7d\"\n";
+    let vault = store.open(&format!("{rules}[redaction]\nrule_packs = []\n"));
+    let tenant = vault.tenant("a").unwrap();
+    let text = "the password is hunter2-Zq81LmPw\n";
+    assert!(!tenant.create("/memories/a.md", text).unwrap().is_error);
+    store.at(5 * DAY);
+    vault
+        .set_policy(&policy::load(rules, "redacting").unwrap())
+        .unwrap();
+    let report = tenant.rescan(false, |_, _| ()).unwrap();
+    assert_eq!((report.changed, report.values), (1, 1));
+    store.at(8 * DAY);
+    assert!(!exists(&tenant, "/memories/a.md"));
+    verify(&vault);
+}
+
+#[test]
+fn a_tenant_untouched_for_a_year_is_swept_normally() {
+    let store = Store::new();
+    let vault = store.open(WEEK);
+    let (idle, busy) = (vault.tenant("idle").unwrap(), vault.tenant("busy").unwrap());
+    create(&idle, "/memories/a.md");
+    create(&busy, "/memories/a.md");
+    for day in 0..=365 {
+        store.at(day * DAY);
+        assert!(exists(&busy, "/memories/a.md"), "day {day}");
+    }
+    let report = vault.expire(None, false, |_, _| ()).unwrap();
+    assert_eq!(report.clock, ClockState::Trusted);
+    let swept: Vec<_> = report
+        .tenants
+        .iter()
+        .map(|(name, s)| (name.as_str(), s.files))
+        .collect();
+    assert_eq!(swept, [("idle", 1)]);
+    assert!(exists(&busy, "/memories/a.md"));
+}
+
+/// Clocks that lie, each for a while with reads, writes and sweeps: how many files went, how
+/// many reads were answered, and that expiry does its work afterwards.
+#[test]
+fn no_lie_of_the_clock_deletes_a_file() {
+    const RIGHT: u64 = 1_000 * DAY;
+    /// What the clock shows at each hour, beyond the start.
+    type Lie = fn(u64) -> u64;
+    let lies: [(&str, Lie); 5] = [
+        ("a day back", |hour| RIGHT + hour * HOUR - DAY),
+        ("in 1970", |hour| (hour * HOUR + 1).wrapping_sub(START)),
+        ("ten years ahead", |hour| RIGHT + hour * HOUR + 3_650 * DAY),
+        ("frozen", |_| RIGHT),
+        ("at the end of time", |_| u64::MAX - START),
+    ];
+    for (lie, wall) in lies {
+        let store = Store::new();
+        store.at(RIGHT);
+        let vault = store.open(WEEK);
+        let tenant = vault.tenant("a").unwrap();
+        let mut paths: Vec<String> = (0..20)
+            .map(|n| format!("/memories/d{}/f{n}.md", n % 3))
+            .collect();
+        for path in &paths {
+            create(&tenant, path);
+        }
+        let (mut deleted, mut answered) = (0, 0);
+        for hour in 0..12 {
+            store.clock.set(START.wrapping_add(wall(hour)));
+            let report = vault.expire(None, false, |_, _| ()).unwrap();
+            deleted += report
+                .tenants
+                .iter()
+                .map(|(_, swept)| swept.files)
+                .sum::<u64>();
+            let path = format!("/memories/new{hour}.md");
+            create(&tenant, &path);
+            paths.push(path);
+            let there = paths.iter().filter(|path| exists(&tenant, path)).count();
+            answered += there;
+            deleted += (paths.len() - there) as u64;
+        }
+        // The machine's clock is set right.
+        store.at(RIGHT + 12 * HOUR);
+        if vault.clock() != ClockState::Trusted {
+            vault.confirm_clock().unwrap();
+        }
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        assert_eq!(report.clock, ClockState::Trusted, "{lie}");
+        deleted += report
+            .tenants
+            .iter()
+            .map(|(_, swept)| swept.files)
+            .sum::<u64>();
+        let expected: usize = (21..=32).sum();
+        assert_eq!((deleted, answered), (0, expected), "{lie}");
+        store.at(RIGHT + 8 * DAY);
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        assert_eq!(report.tenants[0].1.files, 32, "{lie}: expiry works again");
+        verify(&vault);
+    }
 }

@@ -884,3 +884,27 @@ fn reports_of_nothing_are_empty() {
     assert_eq!((report.stored, report.refused, told.len()), (0, 0, 0));
     assert!(vault.stats().unwrap().tenants.is_empty());
 }
+
+/// Files that exist already used to have an entry each that said they were imported.
+#[test]
+fn what_exists_already_is_neither_written_nor_logged() {
+    let vault = vault("[audit]\nenabled = true\n");
+    let tenant = vault.tenant("a").unwrap();
+    let list = [("a.md", "text\n"), ("b/c.md", "text\n")];
+    let first = import(&tenant, &mut files(&list), ImportOptions::new()).0;
+    assert_eq!((first.stored, first.exists), (2, 0));
+    let before = vault.stats().unwrap().commits;
+    let again = import(&tenant, &mut files(&list), ImportOptions::new()).0;
+    assert_eq!((again.stored, again.exists), (0, 2));
+    assert_eq!(vault.stats().unwrap().commits, before);
+    let replaced = import(
+        &tenant,
+        &mut files(&list),
+        ImportOptions::new().overwrite(true),
+    )
+    .0;
+    assert_eq!((replaced.stored, replaced.exists), (2, 0));
+    let mut entries = 0;
+    vault.audit(Some("a"), |_, _| entries += 1).unwrap();
+    assert_eq!(entries, 4);
+}

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
-use super::keep_args::{ExpireArgs, HoldCommand};
+use super::keep_args::{ExpireArgs, HoldCommand, RescanArgs, StatsArgs};
 use super::transfer::{ExportArgs, ImportArgs};
 
 const KEY_HEADING: &str =
@@ -126,13 +126,14 @@ Example:
         #[command(subcommand)]
         command: HoldCommand,
     },
-    /// Write a tenant's files to a directory or a tar archive. Changes nothing in the store.
+    /// Write a tenant's files to a directory or a tar archive. Changes no file of the store.
     ///
     /// Every file that exists is written, with its path below /memories: hidden ones and those
     /// that agents must not see too. They leave the store unencrypted: keep them accordingly.
     /// Files get mode 0600, directories 0700. A directory must be empty or not exist; nothing
     /// is overwritten and no symbolic link is followed. The report goes to stdout, with --tar -
-    /// to stderr.
+    /// to stderr. If the policy keeps an audit log, it says who took how much, before the first
+    /// byte leaves; not so with --salvage, which writes nothing to the store.
     #[command(after_help = "\
 Example:
   strongroom export --store ./memory --key-file ./memory.key --tenant acme/user-17 --to ./out
@@ -154,11 +155,16 @@ Example:
 From a compressed archive:
   gunzip -c memory.tar.gz | strongroom import --store ./memory --key-file ./memory.key --tar -")]
     Import(ImportArgs),
-    /// Show totals. Writes nothing.
+    /// Show totals, what lies where, how old it is, and what expires when. Writes nothing.
+    ///
+    /// Reads every directory of the store, and no content. Dead bytes are what the files on
+    /// the disk take beyond what is stored: overwritten, deleted, or reserved. The last expire
+    /// is one of all tenants that left none out, the last verify one of everything that found
+    /// nothing.
     #[command(after_help = "\
 Example:
-  strongroom stats --store ./memory --key-file ./memory.key --json")]
-    Stats(LookArgs),
+  strongroom stats --store ./memory --key-file ./memory.key --tenant acme/user-17")]
+    Stats(StatsArgs),
     /// The tenants of a store.
     #[command(after_help = "\
 Example:
@@ -353,22 +359,6 @@ pub struct RedactArgs {
     /// are skipped; every other line gets one answer at once.
     #[arg(long, conflicts_with = "json")]
     pub json_lines: bool,
-}
-
-#[derive(Args)]
-pub struct RescanArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    /// Whose memory [default: default].
-    #[arg(long, value_name = "NAME", conflicts_with = "all_tenants")]
-    pub tenant: Option<String>,
-    /// Every tenant of the store, one after the other. A damaged one does not keep the others
-    /// from being done; the exit code is 5 at the end.
-    #[arg(long)]
-    pub all_tenants: bool,
-    /// Count what would be removed, and change nothing.
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 /// For commands that only look.

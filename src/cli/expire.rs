@@ -38,6 +38,9 @@ struct Report {
     pruned: u64,
     /// Names, or file tags where the name cannot be read, and the error.
     damaged: Vec<(String, String)>,
+    /// Names of tenants that were left out, since the process that holds the store takes no
+    /// more writes once it has seen damage.
+    not_reached: Vec<String>,
 }
 
 struct Done {
@@ -76,6 +79,11 @@ fn expire_all(
     let mut is_stopped = false;
     let mut waiting = vec![args.tenant.clone()];
     while let Some(tenant) = waiting.pop() {
+        if is_stopped && vault.as_ref().is_some_and(Opened::is_shared) {
+            // The store is another process's to open again.
+            report.not_reached.extend(tenant);
+            continue;
+        }
         if is_stopped {
             // Where damage was seen the store takes no more writes; what is intact is swept
             // all the same.
@@ -89,6 +97,7 @@ fn expire_all(
         waiting.extend(not_reached.into_iter().rev().map(Some));
     }
     report.done.sort_by(|a, b| a.tenant.cmp(&b.tenant));
+    report.not_reached.sort();
     Ok(())
 }
 
@@ -138,6 +147,7 @@ impl Report {
             next: None,
             pruned: 0,
             damaged: Vec::new(),
+            not_reached: Vec::new(),
         }
     }
 
@@ -192,6 +202,10 @@ impl Report {
             rows.extend(damaged.map(|(tenant, error)| vec![tenant.clone(), error.clone()]));
             text.push_str(&format!("\n{}\n", table(&rows, &[])));
         }
+        if !self.not_reached.is_empty() {
+            let names = self.not_reached.join(", ");
+            text.push_str(&format!("Not reached: {names}\n"));
+        }
         if self.pruned > 0 {
             let pruned = self.pruned;
             text.push_str(&format!(
@@ -245,6 +259,7 @@ impl Report {
             "next": self.next.map(time::utc),
             "audit_entries": self.pruned,
             "damaged": self.damaged.iter().map(damaged).collect::<Vec<_>>(),
+            "not_reached": self.not_reached,
         })
     }
 
@@ -256,15 +271,6 @@ impl Report {
                 "Nothing was deleted, and nothing expires meanwhile. If the clock is wrong, set it right. If it is right, run `strongroom expire --confirm-clock`.",
             ));
         }
-        let what = match self.damaged.len() {
-            0 => return None,
-            1 => "1 tenant is damaged".to_owned(),
-            many => format!("{many} tenants are damaged"),
-        };
-        Some(Failure::new(
-            Exit::Integrity,
-            format!("sweep the whole store: {what}"),
-            "Keep the directory as it is, and run `strongroom verify --read-only`. The other tenants are done.",
-        ))
+        tenants::unfinished("sweep", self.damaged.len(), self.not_reached.len())
     }
 }

@@ -12,13 +12,16 @@ use strongroom::transfer::{
 use strongroom::{Code, Error, Tenant, Vault};
 
 use super::failure::{Exit, Failure, Stop};
-use super::open;
+use super::open::{self, Opened};
 use super::output::{Out, say};
 use super::transfer::{ExportArgs, Rows, answer, is_pipe};
 
 pub fn run(args: &ExportArgs) -> Result<(), Stop> {
-    let vault = open::to_look(&args.look)?;
-    let tenant = tenant(&vault, &args.tenant)?;
+    let vault = open(args)?;
+    let mut tenant = tenant(&vault, &args.tenant)?;
+    if let Some(actor) = &args.actor.actor {
+        tenant = tenant.as_actor(actor, args.actor.session.as_deref());
+    }
     let mut rows = Rows::new();
     let report = export(args, &tenant, &mut rows)?;
     rows.clear();
@@ -30,6 +33,18 @@ pub fn run(args: &ExportArgs) -> Result<(), Stop> {
     answer(&Out::new(is_json), is_piped, &text, &json, is_json)?;
     ended(args, &report)?;
     Ok(closed?)
+}
+
+/// Opens the store for writing only where the policy wants the export in the audit log. A
+/// damaged store is left as it is.
+fn open(args: &ExportArgs) -> Result<Opened, Stop> {
+    let vault = open::to_look(&args.look)?;
+    if args.salvage || !vault.policy().audit.enabled || vault.is_shared() {
+        return Ok(vault);
+    }
+    vault.close()?;
+    // The look has warned of the clock.
+    open::without_warning(&args.look.store, false)
 }
 
 /// A tenant that is there: one without any memory would be exported as nothing.

@@ -23,7 +23,10 @@ pub fn run(args: &ImportArgs) -> Result<(), Stop> {
     } else {
         open::to_change(&args.look)?
     };
-    let tenant = vault.tenant(&args.tenant)?;
+    let mut tenant = vault.tenant(&args.tenant)?;
+    if let Some(actor) = &args.actor.actor {
+        tenant = tenant.as_actor(actor, args.actor.session.as_deref());
+    }
     let mut rows = Rows::new();
     let report = import(args, &tenant, &mut *source, &mut rows);
     rows.clear();

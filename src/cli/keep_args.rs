@@ -1,4 +1,4 @@
-//! What may be written after `expire` and `hold`.
+//! What may be written after `expire`, `hold`, `rescan` and `stats`.
 
 use clap::{Args, Subcommand};
 
@@ -46,6 +46,31 @@ pub struct ExpireArgs {
     /// clock first; never write this into a timer or a cron line.
     #[arg(long, conflicts_with = "dry_run")]
     pub confirm_clock: bool,
+}
+
+#[derive(Args)]
+pub struct RescanArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// Whose memory [default: default].
+    #[arg(long, value_name = "NAME", conflicts_with = "all_tenants")]
+    pub tenant: Option<String>,
+    /// Every tenant of the store, one after the other. A damaged one does not keep the others
+    /// from being done; the exit code is 5 at the end.
+    #[arg(long)]
+    pub all_tenants: bool,
+    /// Count what would be removed, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct StatsArgs {
+    #[command(flatten)]
+    pub look: LookArgs,
+    /// Only this tenant's memory. Default: the whole store.
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
 }
 
 #[derive(Args)]

@@ -28,6 +28,11 @@ impl Deref for Opened {
 }
 
 impl Opened {
+    /// Whether it is another process's, which can write in any case.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
     /// Closes the store, if it is this command's to close.
     pub fn close(self) -> Result<(), Error> {
         match self {

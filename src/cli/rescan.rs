@@ -1,10 +1,10 @@
 //! `rescan`: brings stored files under the redaction of today's policy and rules.
 
 use serde_json::{Value, json};
-use strongroom::{Error, RescanReport, Vault};
+use strongroom::{Error, RescanReport, StoreError, Vault};
 
-use super::args::RescanArgs;
-use super::failure::{Exit, Failure, Stop};
+use super::failure::{Failure, Stop};
+use super::keep_args::RescanArgs;
 use super::open::{self, Opened};
 use super::output::{Out, say, showable, table};
 use super::progress::Progress;
@@ -32,6 +32,9 @@ pub fn run(args: &RescanArgs) -> Result<(), Stop> {
 struct Report {
     done: Vec<(String, Shown)>,
     damaged: Vec<Damaged>,
+    /// Names of tenants that were left out, since the process that holds the store takes no
+    /// more writes once it has seen damage.
+    not_reached: Vec<String>,
 }
 
 /// A tenant's report in which no path holds a secret.
@@ -67,7 +70,9 @@ fn rescan_all(
     };
     let mut is_stopped = !report.damaged.is_empty();
     for name in names {
-        if is_stopped {
+        // Another process's store is not this one's to open again.
+        let is_shared = vault.as_ref().is_some_and(Opened::is_shared);
+        if is_stopped && !is_shared {
             // Where damage was seen the store takes no more writes; what is intact is
             // brought under the policy all the same.
             vault.take().map_or(Ok(()), Opened::close)?;
@@ -78,6 +83,9 @@ fn rescan_all(
             Ok(shown) => {
                 report.done.push((name, shown));
                 is_stopped = false;
+            }
+            Err(Error::Store(StoreError::WritesStopped)) if is_shared => {
+                report.not_reached.push(name);
             }
             Err(error) if tenants::is_damage(&error) => {
                 report.damaged.push(Damaged {
@@ -163,6 +171,10 @@ impl Report {
             rows.extend(damaged.map(|one| vec![one.tenant.clone(), one.error.clone()]));
             text.push_str(&format!("\n{}", table(&rows, &[])));
         }
+        if !self.not_reached.is_empty() {
+            let names = self.not_reached.join(", ");
+            text.push_str(&format!("Not reached: {names}\n"));
+        }
         if dry_run {
             text.push_str("A dry run: nothing changed.\n");
         }
@@ -185,20 +197,12 @@ impl Report {
             "dry_run": dry_run,
             "tenants": self.done.iter().map(tenant).collect::<Vec<_>>(),
             "damaged": self.damaged.iter().map(damaged).collect::<Vec<_>>(),
+            "not_reached": self.not_reached,
         })
     }
 
     fn failure(&self) -> Option<Failure> {
-        let what = match self.damaged.len() {
-            0 => return None,
-            1 => "1 tenant is damaged".to_owned(),
-            many => format!("{many} tenants are damaged"),
-        };
-        Some(Failure::new(
-            Exit::Integrity,
-            format!("rescan the whole store: {what}"),
-            "Keep the directory as it is, and run `strongroom verify --read-only`. The other tenants are done.",
-        ))
+        tenants::unfinished("rescan", self.damaged.len(), self.not_reached.len())
     }
 
     fn remark(&self) {

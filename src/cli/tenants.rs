@@ -55,3 +55,29 @@ pub fn is_damage(error: &Error) -> bool {
             Error::Store(StoreError::KeyFileMissing | StoreError::KeyFileDamaged)
         )
 }
+
+/// How a run over the whole store failed, if some tenants are damaged or were not reached.
+pub fn unfinished(verb: &str, damaged: usize, not_reached: usize) -> Option<Failure> {
+    let what = match damaged {
+        0 => return None,
+        1 => "1 tenant is damaged".to_owned(),
+        many => format!("{many} tenants are damaged"),
+    };
+    let failure = if not_reached == 0 {
+        Failure::new(
+            Exit::Integrity,
+            format!("{verb} the whole store: {what}"),
+            "Keep the directory as it is, and run `strongroom verify --read-only`. The other tenants are done.",
+        )
+    } else {
+        Failure::new(
+            Exit::Integrity,
+            format!(
+                "{verb} the whole store: {what}, and {not_reached} more not reached: process {}, which holds the store, takes no writes since it saw the damage",
+                std::process::id()
+            ),
+            "End that process and run this again: the others will be done. Keep the directory as it is, and run `strongroom verify --read-only`.",
+        )
+    };
+    Some(failure)
+}

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::args::LookArgs;
+use super::audit::args::ActorArgs;
 use super::desk;
 use super::failure::Stop;
 use super::output::{Out, table};
@@ -22,6 +23,8 @@ pub struct ExportArgs {
     /// Whose memory.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub tenant: String,
+    #[command(flatten)]
+    pub actor: ActorArgs,
     #[command(flatten)]
     pub target: TargetArgs,
     /// Go on past damage, write whatever still checks out, and list what does not (exit code 5).
@@ -47,6 +50,8 @@ pub struct ImportArgs {
     /// Whose memory. It is created with the first file.
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub tenant: String,
+    #[command(flatten)]
+    pub actor: ActorArgs,
     #[command(flatten)]
     pub source: SourceArgs,
     /// Replace files that exist; files under a hold stay.

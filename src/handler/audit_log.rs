@@ -3,6 +3,7 @@
 use crate::audit::{Chain, Draft, ExportCheck, hex};
 use crate::error::Error;
 use crate::key::FileTag;
+use crate::record::Run;
 use crate::store::{AuditRecord, StoreError};
 
 use super::{Tenant, Vault};
@@ -154,7 +155,10 @@ impl Vault {
         self.shared.fill_random(&mut id)?;
         let id = hex(&id);
         let store = &self.shared.store;
-        store.note_event(Draft::new("checkpoint").detail(id.clone()))?;
+        store.note_run(
+            Run::Checkpoint,
+            Some(Draft::new("checkpoint").detail(id.clone())),
+        )?;
         let mut seq = None;
         store.audit_chain(None, |record| {
             if record.entry.detail.as_ref() == Some(&id) {

@@ -3,13 +3,16 @@
 use crate::clock::UnixMillis;
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
-use crate::record::{HOLD_REASON_BYTES_MAX, Hold};
-use crate::store::{Abort, ClockState, StoreError, Swept, earlier};
+use crate::record::{HOLD_REASON_BYTES_MAX, Hold, Run};
+use crate::store::{Abort, ClockState, StoreError, Surveyed, Swept};
 
 use super::{Line, Stop, Tenant, Vault, refuse, texts};
 
 /// The most holds that one tenant may have.
 const HOLDS_MAX: usize = 1_000;
+
+/// A sweep of many tenants is made durable after so many of them, and at its end.
+const TENANTS_PER_SYNC: usize = 256;
 
 /// What one run of expiry did, or would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,46 +83,81 @@ impl Vault {
         if !dry_run {
             report.pruned = store.prune_audit(None, kept_since)?;
         }
-        let tags = match tenant {
-            Some(name) => vec![self.tenant(name)?.tag()],
-            None => store.tenant_tags(),
+        // Held to the end: a tenant that does not exist has no key file to open it by.
+        let only = tenant.map(|name| self.tenant(name)).transpose()?;
+        let surveyed = match &only {
+            Some(tenant) => vec![Surveyed {
+                tag: tenant.tag(),
+                due: Some(0),
+                has_old_entries: true,
+            }],
+            None => store.survey(kept_since)?,
         };
-        let all = tags.len() as u64;
-        for (done, tag) in tags.into_iter().enumerate() {
-            let swept = store
-                .tenant_by_tag(tag)
-                .map_err(|error| (tag.to_string(), error));
-            let swept = swept.and_then(|tenant| {
-                let name = tenant.name().as_str().to_owned();
-                let swept = store.sweep(&tenant, &MemoryPath::root(), dry_run);
-                let swept = swept.and_then(|mut swept| {
-                    swept.next_due = store.next_expiry(&tenant)?;
-                    if !dry_run {
-                        report.pruned += store.prune_audit(Some(&tenant), kept_since)?;
-                    }
-                    Ok(swept)
-                });
-                swept
-                    .map(|swept| (name.clone(), swept))
-                    .map_err(|error| (name, error))
-            });
-            match swept {
-                Ok((name, swept)) => {
-                    report.next_due = earlier(report.next_due, swept.next_due);
-                    if swept.files > 0 || swept.directories > 0 {
-                        report.tenants.push((name, swept));
-                    }
-                }
-                Err((name, error)) if error.is_damage() => {
-                    report.failed.push((name, error.to_string()));
-                }
-                Err((name, StoreError::WritesStopped)) => report.not_reached.push(name),
-                Err((_, error)) => return Err(error.into()),
+        let now = store.now();
+        let all = surveyed.len() as u64;
+        for (done, one) in surveyed.into_iter().enumerate() {
+            let is_due = one.due.is_some_and(|due| due <= now);
+            // The others are left closed. They come in the order in which they could be next.
+            if is_due || one.has_old_entries || is_sooner(one.due, report.next_due) {
+                self.expire_one(&one, is_due, dry_run, kept_since, &mut report)?;
+            }
+            if (done + 1) % TENANTS_PER_SYNC == 0 {
+                store.settle()?;
             }
             progress(done as u64 + 1, all);
         }
+        store.settle()?;
+        let is_whole =
+            tenant.is_none() && report.failed.is_empty() && report.not_reached.is_empty();
+        if !dry_run && is_whole && store.clock_state() == ClockState::Trusted {
+            store.note_run(Run::Expire, None)?;
+        }
         report.tenants.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(report)
+    }
+
+    /// Sweeps one tenant, if something may be due, and looks when something will be. Damage
+    /// goes into the report.
+    fn expire_one(
+        &self,
+        one: &Surveyed,
+        is_due: bool,
+        dry_run: bool,
+        kept_since: UnixMillis,
+        report: &mut ExpireReport,
+    ) -> Result<(), Error> {
+        let store = &self.shared.store;
+        let tenant = match store.tenant_by_tag(one.tag) {
+            Ok(tenant) => tenant,
+            Err(error) if error.is_damage() => {
+                report.failed.push((one.tag.to_string(), error.to_string()));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let name = tenant.name().as_str().to_owned();
+        let swept = if is_due {
+            store.sweep(&tenant, &MemoryPath::root(), dry_run)
+        } else {
+            Ok(Swept::default())
+        };
+        let done = swept.and_then(|swept| {
+            report.next_due = store.next_expiry(&tenant, report.next_due)?;
+            if !dry_run && one.has_old_entries {
+                report.pruned += store.prune_audit(Some(&tenant), kept_since)?;
+            }
+            Ok(swept)
+        });
+        match done {
+            Ok(swept) if swept.files > 0 || swept.directories > 0 => {
+                report.tenants.push((name, swept));
+            }
+            Ok(_) => {}
+            Err(error) if error.is_damage() => report.failed.push((name, error.to_string())),
+            Err(StoreError::WritesStopped) => report.not_reached.push(name),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 
     /// Whether the wall clock is believed. While it is not, nothing expires and time stands
@@ -230,6 +268,11 @@ impl Tenant {
             Err(Abort::Refused(_)) => Ok(Vec::new()),
         }
     }
+}
+
+/// Whether the one moment comes before the other, where `None` is never.
+fn is_sooner(moment: Option<UnixMillis>, than: Option<UnixMillis>) -> bool {
+    moment.is_some_and(|moment| than.is_none_or(|than| moment < than))
 }
 
 impl Line<'_> {

@@ -10,7 +10,7 @@ use crate::audit::{ACTOR_BYTES_MAX, Draft, Outcome};
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
 use crate::policy::EffectivePolicy;
-use crate::store::{self, Abort, Change, Store};
+use crate::store::{self, Abort, Change, Picture, Store};
 use crate::wire::{self, Command, Reply};
 
 mod audit_log;
@@ -281,6 +281,15 @@ impl Tenant {
         let rules = self.rules();
         let line = Line::new(self, &rules, "put_bytes");
         line.settle(line.put_bytes(path, bytes))
+    }
+
+    /// Adds this tenant's files to a picture of what lies where, how old it is, and when it
+    /// expires. Reads every directory, and no content.
+    ///
+    /// # Errors
+    /// When a directory cannot be read. The picture is as it was then.
+    pub fn add_to_picture(&self, picture: &mut Picture) -> Result<(), Error> {
+        Ok(self.shared.store.picture(&self.tenant, picture)?)
     }
 
     /// The longest input line that `exec` accepts under this tenant's policy, in bytes.

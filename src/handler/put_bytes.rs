@@ -54,6 +54,15 @@ impl Line<'_> {
         may_replace: bool,
     ) -> Result<Put, Stop> {
         let content = self.content_for(path, bytes)?;
+        if !may_replace {
+            // What stays as it is needs no write, and no entry that says that it was stored.
+            let there = self
+                .store()
+                .read(&self.tenant.tenant, |reader| self.bytes_there(reader, path))?;
+            if there.is_some() {
+                return Ok(Put::Exists);
+            }
+        }
         self.write(|change| {
             let old_bytes = match self.bytes_there(change.reader(), path)? {
                 Some(_) if !may_replace => return Ok(Put::Exists),

@@ -118,6 +118,8 @@ impl Line<'_> {
                     policy_digest: digest,
                 };
                 change.put_file(path, &file)?;
+                // Nobody has opened it: a rescan must not keep a file from expiring.
+                change.set_accessed(path, meta.accessed)?;
                 let mut draft = Draft::new("rescan");
                 draft.path = Some(path.as_str().to_owned());
                 draft.bytes = cleaned.len() as u64;

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use crate::audit::Draft;
 use crate::error::Error;
 use crate::key::{Credential, KdfParams, NewSlot, Random, SlotInfo};
 use crate::path::TenantName;
 use crate::policy::{self, Policy};
-use crate::retention::Schedule;
+use crate::record::Run;
+use crate::retention::Schedules;
 use crate::store::{Depth, Store, StoreStats, VerifyReport};
 
 use super::Tenant;
@@ -68,9 +70,10 @@ impl Vault {
 
     pub(super) fn new(store: Store, random: Arc<dyn Random>) -> Result<Self, Error> {
         let policy = policy::load(&store.policy(), "the store's policy")?;
-        store.set_schedule(Schedule::new(&policy.retention));
         store.set_audit(policy.audit.clone());
-        let in_force = RwLock::new(Arc::new(InForce::new(policy)?));
+        let in_force = Arc::new(InForce::new(policy)?);
+        store.set_schedules(Schedules::new(Arc::clone(&in_force.policy)));
+        let in_force = RwLock::new(in_force);
         Ok(Self {
             shared: Arc::new(Shared {
                 store,
@@ -122,10 +125,18 @@ impl Vault {
             .unwrap_or_else(PoisonError::into_inner);
         // What is expired under the old rules must not come back under the new ones.
         self.expire(None, false, |_, _| ())?;
-        self.shared.store.set_policy(&text)?;
+        let before = self.policy().audit.clone();
+        if next.policy.audit.enabled {
+            // A log that begins tells of the change by which it does; one that ends, too.
+            self.shared.store.set_audit(next.policy.audit.clone());
+        }
+        if let Err(error) = self.shared.store.set_policy(&text) {
+            self.shared.store.set_audit(before);
+            return Err(error.into());
+        }
         self.shared
             .store
-            .set_schedule(Schedule::new(&next.policy.retention));
+            .set_schedules(Schedules::new(Arc::clone(&next.policy)));
         self.shared.store.set_audit(next.policy.audit.clone());
         *self
             .shared
@@ -143,14 +154,32 @@ impl Vault {
         Ok(self.shared.store.stats()?)
     }
 
-    /// Checks everything that is stored. Damage is in the report, not an error.
+    /// Checks everything that is stored. Damage is in the report, not an error. A check of
+    /// everything that found nothing is noted, see [`StoreStats::last_runs`].
     ///
     /// Writers of a tenant wait while that tenant is checked; readers do not.
     ///
     /// # Errors
     /// When the check itself cannot go on.
     pub fn verify(&self, depth: Depth) -> Result<VerifyReport, Error> {
-        Ok(self.shared.store.verify(depth)?)
+        let report = self.shared.store.verify(depth)?;
+        if depth == Depth::Full && report.problems.is_empty() {
+            // What was found counts, also where it cannot be noted: on a store that is open
+            // for reading only, or on a full disk.
+            let draft = Draft::new("verify");
+            let _noted = self.shared.store.note_run(Run::Verify, Some(draft));
+        }
+        Ok(report)
+    }
+
+    /// The bytes of all stored records, as they are sealed. Reads all of them. What the
+    /// engine's files take beyond that ([`StoreStats::backend`]) is dead: overwritten,
+    /// deleted, or reserved.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    pub fn live_bytes(&self) -> Result<u64, Error> {
+        Ok(self.shared.store.live_bytes()?)
     }
 
     /// The key slots: each opens the store on its own.

@@ -4,6 +4,7 @@ use super::emit::{Block, strings};
 use super::error::PolicyError;
 use super::numbers::NUMBERS;
 use super::pattern::{Pattern, PatternSet};
+use super::retention::Retention;
 use super::section::{Field, Section};
 use super::units::format_bytes;
 
@@ -117,10 +118,12 @@ pub struct EffectivePolicy {
     pub write: Write,
     /// `[paths]`.
     pub paths: Paths,
+    /// `[retention]`.
+    pub retention: Retention,
 }
 
 impl EffectivePolicy {
-    /// Reads the four sections; every key must be there.
+    /// Reads the first four sections; every key must be there.
     pub(super) fn parse(root: &Section<'_>) -> Result<Self, PolicyError> {
         let mut rules = Self::default();
         let section = |name| root.required(name)?.section();

@@ -139,7 +139,6 @@ fn load_source(source: Source, read: ReadFile<'_>) -> Result<Policy, PolicyError
 /// A policy of which only single values are checked yet.
 struct Draft {
     rules: EffectivePolicy,
-    retention: Retention,
     redaction: Redaction,
     audit: Audit,
 }
@@ -147,9 +146,10 @@ struct Draft {
 impl Draft {
     fn parse(root: &Section<'_>) -> Result<Self, PolicyError> {
         let section = |name| root.required(name)?.section();
+        let mut rules = EffectivePolicy::parse(root)?;
+        rules.retention = Retention::parse(&section("retention")?)?;
         let draft = Self {
-            rules: EffectivePolicy::parse(root)?,
-            retention: Retention::parse(&section("retention")?)?,
+            rules,
             redaction: Redaction::parse(&section("redaction")?)?,
             audit: Audit::parse(&section("audit")?)?,
         };
@@ -279,7 +279,7 @@ fn finish(root: &Section<'_>, draft: Draft, read: ReadFile<'_>) -> Result<Policy
         view: draft.rules.view.clone(),
         write: draft.rules.write.clone(),
         paths: draft.rules.paths.clone(),
-        retention: draft.retention,
+        retention: draft.rules.retention.clone(),
         redaction: draft.redaction,
         audit: draft.audit,
         tenants: Vec::new(),

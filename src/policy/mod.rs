@@ -168,6 +168,7 @@ impl Policy {
             view: self.view.clone(),
             write: self.write.clone(),
             paths: self.paths.clone(),
+            retention: self.retention.clone(),
         }
     }
 

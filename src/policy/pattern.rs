@@ -60,6 +60,12 @@ impl Pattern {
         self.0.reaches_at_or_above(path_parts(path))
     }
 
+    /// Whether the pattern covers this directory and everything that could be below it.
+    #[must_use]
+    pub fn covers_all_below(&self, directory: &str) -> bool {
+        self.0.deep && self.matches(directory)
+    }
+
     /// Whether the pattern has no `*` and so names exactly one path, or one and all below it.
     /// For others a caller may look which entries there really are.
     #[must_use]

@@ -7,6 +7,7 @@ use super::error::PolicyError;
 use super::limits::parse_patterns;
 use super::pattern::PatternSet;
 use super::section::{Field, Section};
+use super::tenants::loosens;
 use super::units::format_duration;
 
 pub(super) const KEYS: &[&str] = &[
@@ -18,6 +19,13 @@ pub(super) const KEYS: &[&str] = &[
 ];
 const RULE_KEYS: &[&str] = &[
     "paths",
+    "expire_after_last_access",
+    "expire_after_created",
+    "keep_at_least",
+];
+
+/// What a `[[tenants]]` entry may set.
+pub(super) const TENANT_KEYS: &[&str] = &[
     "expire_after_last_access",
     "expire_after_created",
     "keep_at_least",
@@ -150,6 +158,127 @@ impl RetentionRule {
             lines.push(("keep_at_least".to_owned(), string(&format_duration(value))));
         }
         lines
+    }
+}
+
+/// What a `[[tenants]]` entry tightens: its files expire sooner, whatever the path rules say,
+/// or are kept at least longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tighter {
+    after_access: Option<Duration>,
+    after_created: Option<Duration>,
+    keep_at_least: Option<Duration>,
+}
+
+impl Tighter {
+    /// Reads the inline table. With `all`, a value looser than its one is refused.
+    pub(super) fn parse(
+        section: &Section<'_>,
+        all: Option<&Retention>,
+    ) -> Result<Self, PolicyError> {
+        section.accept(TENANT_KEYS)?;
+        let sooner = |key: &str, all: Option<Option<Duration>>| {
+            let Some(field) = section.field(key) else {
+                return Ok(None);
+            };
+            let value = expiry(&field)?;
+            match all {
+                Some(all) if sooner_of(value, all) != value => Err(loosens(
+                    &field,
+                    &expiry_text(value),
+                    &expiry_text(all),
+                    "or less",
+                )),
+                _ => Ok(value),
+            }
+        };
+        let after_access = sooner(
+            "expire_after_last_access",
+            all.map(|all| all.expire_after_last_access),
+        )?;
+        let after_created = sooner(
+            "expire_after_created",
+            all.map(|all| all.expire_after_created),
+        )?;
+        let mut keep_at_least = None;
+        if let Some(field) = section.field("keep_at_least") {
+            let value = keep(&field)?;
+            if let Some(all) = all.map(|all| all.keep_at_least).filter(|all| value < *all) {
+                let text = |value| string(&format_duration(value));
+                return Err(loosens(&field, &text(value), &text(all), "or more"));
+            }
+            keep_at_least = Some(value);
+        }
+        Ok(Self {
+            after_access,
+            after_created,
+            keep_at_least,
+        })
+    }
+
+    /// What `policy` has tighter than `all`.
+    pub(super) fn between(all: &Retention, policy: &Retention) -> Self {
+        let sooner = |mine: Option<Duration>, theirs| {
+            mine.filter(|mine| {
+                theirs != Some(*mine) && sooner_of(Some(*mine), theirs) == Some(*mine)
+            })
+        };
+        Self {
+            after_access: sooner(
+                policy.expire_after_last_access,
+                all.expire_after_last_access,
+            ),
+            after_created: sooner(policy.expire_after_created, all.expire_after_created),
+            keep_at_least: Some(policy.keep_at_least).filter(|keep| *keep > all.keep_at_least),
+        }
+    }
+
+    /// Both: the tighter of each.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            after_access: sooner_of(self.after_access, other.after_access),
+            after_created: sooner_of(self.after_created, other.after_created),
+            keep_at_least: self.keep_at_least.max(other.keep_at_least),
+        }
+    }
+
+    pub(super) fn tighten(&self, retention: &mut Retention) {
+        let sooner = |slot: &mut Option<Duration>, age| *slot = sooner_of(*slot, age);
+        sooner(&mut retention.expire_after_last_access, self.after_access);
+        sooner(&mut retention.expire_after_created, self.after_created);
+        let keep = self.keep_at_least.unwrap_or_default();
+        retention.keep_at_least = retention.keep_at_least.max(keep);
+        for rule in &mut retention.rules {
+            if let Some(slot) = &mut rule.expire_after_last_access {
+                sooner(slot, self.after_access);
+            }
+            if let Some(slot) = &mut rule.expire_after_created {
+                sooner(slot, self.after_created);
+            }
+            if let Some(slot) = &mut rule.keep_at_least {
+                *slot = (*slot).max(keep);
+            }
+        }
+    }
+
+    pub(super) fn lines(&self) -> Vec<(String, String)> {
+        let values = [
+            ("expire_after_last_access", self.after_access),
+            ("expire_after_created", self.after_created),
+            ("keep_at_least", self.keep_at_least),
+        ];
+        let line = |(key, value): (&str, Option<Duration>)| {
+            Some((key.to_owned(), string(&format_duration(value?))))
+        };
+        values.into_iter().filter_map(line).collect()
+    }
+}
+
+/// The sooner of two times to expiry, where `None` is never.
+fn sooner_of(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 

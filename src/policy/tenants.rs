@@ -8,9 +8,18 @@ use super::limits::{
 };
 use super::numbers::{NUMBER_COUNT, NUMBERS};
 use super::pattern::{Pattern, PatternSet, TenantPattern};
+use super::retention::Tighter;
 use super::section::{Field, Section};
 
-pub(super) const KEYS: &[&str] = &["match", "extends", "limits", "view", "write", "paths"];
+pub(super) const KEYS: &[&str] = &[
+    "match",
+    "extends",
+    "limits",
+    "view",
+    "write",
+    "paths",
+    "retention",
+];
 
 /// One `[[tenants]]` entry, flattened: what it tightens, and for which tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +39,13 @@ impl TenantRule {
     #[must_use]
     pub fn matches(&self, tenant: &str) -> bool {
         self.pattern.matches(tenant)
+    }
+
+    /// The `[retention]` that the entry alone makes of the policy's, if it changes it.
+    pub(crate) fn retention_of(&self, policy: &super::Policy) -> Option<super::Retention> {
+        let mut retention = policy.retention.clone();
+        self.narrow.retention.tighten(&mut retention);
+        (retention != policy.retention).then_some(retention)
     }
 
     /// Tightens `rules` by this entry.
@@ -93,7 +109,7 @@ impl<'a> TenantEntry<'a> {
             .all(|key| entry.section.field(key).is_none())
         {
             return Err(entry.section.wrong(
-                "has an entry that changes nothing. Give it extends, limits, view, write or paths, or remove it",
+                "has an entry that changes nothing. Give it extends, limits, view, write, paths or retention, or remove it",
             ));
         }
         Ok(entry)
@@ -109,6 +125,20 @@ impl<'a> TenantEntry<'a> {
         let mut rules = base.clone();
         let mut narrow = Narrow::default();
         for policy in extended {
+            let rules_of_its_own = &policy.retention.rules;
+            if rules_of_its_own
+                .iter()
+                .any(|rule| !base.retention.rules.contains(rule))
+            {
+                return Err(PolicyError::Conflict {
+                    at: self.at,
+                    what: format!(
+                        "what tenants {:?} extends has [[retention.rules]], which an entry cannot \
+                         take over. Write the times in the entry's retention table",
+                        self.pattern.to_string()
+                    ),
+                });
+            }
             narrow = narrow.and(Narrow::between(&rules, policy));
             narrow.tighten(&mut rules);
         }
@@ -157,6 +187,7 @@ struct Narrow {
     portable_names: bool,
     read_only: PatternSet,
     denied: PatternSet,
+    retention: Tighter,
 }
 
 impl Narrow {
@@ -179,6 +210,10 @@ impl Narrow {
         if let Some(paths) = entry.section("paths")? {
             paths.accept(PATH_KEYS)?;
             narrow.read_paths(&paths, rules)?;
+        }
+        if let Some(retention) = entry.section("retention")? {
+            let all = rules.map(|rules| &rules.retention);
+            narrow.retention = Tighter::parse(&retention, all)?;
         }
         Ok(narrow)
     }
@@ -263,6 +298,7 @@ impl Narrow {
             portable_names: !rules.paths.portable_names && policy.paths.portable_names,
             read_only: policy.paths.read_only.without(&rules.paths.read_only),
             denied: policy.paths.denied.without(&rules.paths.denied),
+            retention: Tighter::between(&rules.retention, &policy.retention),
             ..Self::default()
         };
         for (number, slot) in NUMBERS.iter().zip(narrow.numbers.iter_mut()) {
@@ -283,6 +319,7 @@ impl Narrow {
             portable_names: self.portable_names || other.portable_names,
             read_only: self.read_only.union(&other.read_only),
             denied: self.denied.union(&other.denied),
+            retention: self.retention.and(other.retention),
         }
     }
 
@@ -298,6 +335,7 @@ impl Narrow {
         rules.paths.portable_names |= self.portable_names;
         rules.paths.read_only = rules.paths.read_only.union(&self.read_only);
         rules.paths.denied = rules.paths.denied.union(&self.denied);
+        self.retention.tighten(&mut rules.retention);
     }
 
     fn patterns(&self) -> impl Iterator<Item = &Pattern> {
@@ -305,7 +343,7 @@ impl Narrow {
     }
 
     /// The keys of each inline table as canonical text.
-    fn lines(&self) -> [(&'static str, Vec<(String, String)>); 4] {
+    fn lines(&self) -> [(&'static str, Vec<(String, String)>); 5] {
         let numbers = |section: &str| -> Vec<(String, String)> {
             NUMBERS
                 .iter()
@@ -338,11 +376,12 @@ impl Narrow {
             ("view", numbers("view")),
             ("write", write),
             ("paths", paths),
+            ("retention", self.retention.lines()),
         ]
     }
 }
 
-fn loosens(field: &Field<'_>, value: &str, all: &str, also: &str) -> PolicyError {
+pub(super) fn loosens(field: &Field<'_>, value: &str, all: &str, also: &str) -> PolicyError {
     PolicyError::Loosens {
         at: field.at().position(),
         what: format!(

@@ -396,3 +396,43 @@ fn grouped(value: u64) -> String {
     }
     text
 }
+
+#[test]
+fn a_tenants_retention_only_tightens_and_is_written_back() {
+    let text = r#"
+[retention]
+expire_after_created = "300d"
+keep_at_least = "1d"
+[[retention.rules]]
+paths = ["/memories/keep/**"]
+expire_after_last_access = "never"
+keep_at_least = "0s"
+[[tenants]]
+match = "a"
+extends = ["strict"]
+[[tenants]]
+match = "*"
+[tenants.retention]
+expire_after_created = "100d"
+expire_after_last_access = "never"
+keep_at_least = "2d"
+"#;
+    let days = |days: u64| std::time::Duration::from_secs(days * 86_400);
+    let policy = load(text, "test").unwrap();
+    assert_eq!(load(&policy.to_toml(), "again").unwrap(), policy);
+    let (one, other) = (
+        policy.for_tenant("a").retention,
+        policy.for_tenant("b").retention,
+    );
+    // From strict and from "*", the tighter of each.
+    assert_eq!(one.expire_after_last_access, Some(days(90)));
+    assert_eq!(one.expire_after_created, Some(days(100)));
+    assert_eq!(one.keep_at_least, days(2));
+    assert_eq!(one.rules[0].expire_after_last_access, Some(Some(days(90))));
+    assert_eq!(one.rules[0].keep_at_least, Some(days(2)));
+    assert_eq!(other.expire_after_last_access, None);
+    assert_eq!(other.expire_after_created, Some(days(100)));
+    assert_eq!(policy.for_tenant("b/c").retention, policy.retention);
+    let idle = load("[[tenants]]\nmatch = \"a\"\nretention = {}\n", "idle").unwrap();
+    assert!(idle.tenants.is_empty(), "it changes nothing");
+}

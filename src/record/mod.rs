@@ -19,7 +19,7 @@ pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey};
 
 pub use crate::key::TenantId;
 pub use job::{JOB_DIRECTORIES_MAX, Job, TrashDirectory};
-pub use root::{Head, Root};
+pub use root::{Head, Jumps, LastRuns, Root, Run};
 pub use set_hash::SetHash;
 pub use summary::{Share, Summary};
 

@@ -55,6 +55,74 @@ impl Head {
     }
 }
 
+/// What the operator runs from time to time. A number is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Run {
+    /// A sweep of all tenants that left none out.
+    Expire = 0,
+    /// A check of everything that found nothing.
+    Verify = 1,
+    /// A checkpoint.
+    Checkpoint = 2,
+}
+
+impl Run {
+    /// All of them, with the names by which figures are shown.
+    pub const ALL: [(Self, &'static str); 3] = [
+        (Self::Expire, "expire"),
+        (Self::Verify, "verify"),
+        (Self::Checkpoint, "checkpoint"),
+    ];
+}
+
+/// When each run last came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LastRuns([UnixMillis; 8]);
+
+impl LastRuns {
+    /// Notes that a run has come to its end.
+    pub fn note(&mut self, run: Run, time: UnixMillis) {
+        if let Some(slot) = self.0.get_mut(run as usize) {
+            *slot = time;
+        }
+    }
+
+    /// When it last did; `None` is never.
+    #[must_use]
+    pub fn last(&self, run: Run) -> Option<UnixMillis> {
+        self.0.get(run as usize).copied().filter(|time| *time > 0)
+    }
+}
+
+/// Where the trusted time was moved forward by the operator, the newest first.
+///
+/// While a clock far ahead is not believed, everything is stamped with the trusted time, which
+/// stands still. Once the operator says that the clock was right, what carries that stamp is
+/// not as old as it says: it counts as stamped at the moment of the confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Jumps([(UnixMillis, UnixMillis); 2]);
+
+impl Jumps {
+    /// Notes that the trusted time was moved from one moment forward to another. The oldest
+    /// of three is forgotten.
+    pub fn note(&mut self, from: UnixMillis, to: UnixMillis) {
+        if from < to {
+            self.0 = [(from, to), self.0[0]];
+        }
+    }
+
+    /// The moment that a stamp stands for: never an earlier one.
+    #[must_use]
+    pub fn settle(&self, stamp: UnixMillis) -> UnixMillis {
+        let jump = self
+            .0
+            .iter()
+            .find(|(from, to)| (*from..*to).contains(&stamp));
+        jump.map_or(stamp, |(_, to)| *to)
+    }
+}
+
 /// The root record: it changes with every commit, and STATE outside the engine names its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Root {
@@ -72,6 +140,10 @@ pub struct Root {
     pub trusted_time: UnixMillis,
     /// The store's own audit chain.
     pub audit: Chain,
+    /// The operator's last runs.
+    pub runs: LastRuns,
+    /// Where the operator moved the trusted time forward.
+    pub jumps: Jumps,
 }
 
 fn encode_chain(chain: &Chain, out: &mut Encoder) {
@@ -102,6 +174,12 @@ impl Root {
             .u64(self.keyring_counter)
             .u64(self.trusted_time);
         encode_chain(&self.audit, &mut out);
+        for time in self.runs.0 {
+            out.u64(time);
+        }
+        for (jumped_from, to) in self.jumps.0 {
+            out.u64(jumped_from).u64(to);
+        }
         out.finish()
     }
 
@@ -111,7 +189,7 @@ impl Root {
     /// [`RecordError::Malformed`].
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut from = Decoder::new("root record", bytes);
-        let root = Self {
+        let mut root = Self {
             seq: from.u64()?,
             era: from.u32()?,
             records: from.u64()?,
@@ -119,7 +197,15 @@ impl Root {
             keyring_counter: from.u64()?,
             trusted_time: from.u64()?,
             audit: decode_chain(&mut from)?,
+            runs: LastRuns::default(),
+            jumps: Jumps::default(),
         };
+        for slot in &mut root.runs.0 {
+            *slot = from.u64()?;
+        }
+        for jump in &mut root.jumps.0 {
+            *jump = (from.u64()?, from.u64()?);
+        }
         from.finish()?;
         Ok(root)
     }

@@ -3,11 +3,60 @@
 //! Nothing here reads or writes. `store` asks it on every read, so that what is expired does
 //! not exist from that moment on; the sweep only takes it away.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::UnixMillis;
-use crate::policy::{PatternSet, Retention};
-use crate::record::{FileMeta, Share};
+use crate::policy::{Pattern, Policy, Retention};
+use crate::record::Share;
+
+/// The schedule of each tenant under one policy.
+pub(crate) struct Schedules {
+    policy: Arc<Policy>,
+    common: Arc<Schedule>,
+    /// Whether some tenants have a schedule of their own.
+    differ: bool,
+    /// By this one everything expires at least as soon as by any tenant's.
+    soonest: Schedule,
+}
+
+impl Schedules {
+    /// The schedules that a policy asks for.
+    pub(crate) fn new(policy: Arc<Policy>) -> Self {
+        let common = Schedule::new(&policy.retention);
+        let own = policy
+            .tenants
+            .iter()
+            .filter_map(|rule| rule.retention_of(&policy));
+        let mut soonest = common.clone();
+        let mut differ = false;
+        for retention in own {
+            differ = true;
+            soonest.hasten(&Schedule::new(&retention));
+        }
+        Self {
+            common: Arc::new(common),
+            differ,
+            soonest,
+            policy,
+        }
+    }
+
+    /// The schedule of the tenant with this name. Cost: one pattern match for each
+    /// `[[tenants]]` entry, if any of them has a `retention`.
+    pub(crate) fn of(&self, tenant: &str) -> Arc<Schedule> {
+        if self.differ {
+            Arc::new(Schedule::new(&self.policy.for_tenant(tenant).retention))
+        } else {
+            Arc::clone(&self.common)
+        }
+    }
+
+    /// The moment before which nothing below a directory can expire, whosever it is.
+    pub(crate) fn next_due(&self, path: &str, below: &Share) -> Option<UnixMillis> {
+        self.soonest.next_due(path, below)
+    }
+}
 
 /// The rules in the order in which they are tried.
 #[derive(Debug, Clone)]
@@ -21,7 +70,7 @@ pub(crate) struct Schedule {
 #[derive(Debug, Clone)]
 struct PathRule {
     prefix_bytes: usize,
-    paths: PatternSet,
+    paths: Pattern,
     rule: Rule,
 }
 
@@ -56,7 +105,7 @@ impl Schedule {
                 let text = pattern.to_string();
                 rules.push(PathRule {
                     prefix_bytes: text.find('*').unwrap_or(text.len()),
-                    paths: std::iter::once(pattern.clone()).collect(),
+                    paths: pattern.clone(),
                     rule,
                 });
             }
@@ -79,10 +128,10 @@ impl Schedule {
     pub(crate) fn due_at(
         &self,
         path: &str,
-        file: &FileMeta,
+        created: UnixMillis,
         accessed: UnixMillis,
     ) -> Option<UnixMillis> {
-        self.rule_for(path).due_at(accessed, file.created)
+        self.rule_for(path).due_at(accessed, created)
     }
 
     /// Whether a directory can hold anything that is expired at `now`, by the lower bounds in
@@ -96,13 +145,31 @@ impl Schedule {
         if below.files == 0 {
             return None;
         }
-        self.rules
-            .iter()
-            .filter(|rule| rule.paths.first_at_or_below(path).is_some())
-            .map(|rule| &rule.rule)
-            .chain(std::iter::once(&self.fallback))
-            .filter_map(|rule| rule.due_at(below.oldest, below.born))
-            .min()
+        let mut soonest: Option<UnixMillis> = None;
+        let mut consider = |rule: &Rule| {
+            let due = rule.due_at(below.oldest, below.born);
+            soonest = soonest.into_iter().chain(due).min();
+        };
+        for rule in &self.rules {
+            if rule.paths.reaches_at_or_below(path) {
+                consider(&rule.rule);
+            }
+            // Whatever lies below, no rule behind this one counts for it.
+            if rule.paths.covers_all_below(path) {
+                return soonest;
+            }
+        }
+        consider(&self.fallback);
+        soonest
+    }
+
+    /// Makes each rule at least as soon as the same rule of a schedule that only differs in
+    /// times.
+    fn hasten(&mut self, other: &Self) {
+        self.fallback.hasten(&other.fallback);
+        for (mine, theirs) in self.rules.iter_mut().zip(&other.rules) {
+            mine.rule.hasten(&theirs.rule);
+        }
     }
 
     /// Whether a view at `now` should write the access time of a file: at most once in the
@@ -133,6 +200,13 @@ impl Rule {
         self.after_access.is_none() && self.after_created.is_none()
     }
 
+    fn hasten(&mut self, other: &Self) {
+        let sooner = |a: Option<UnixMillis>, b| a.into_iter().chain(b).min();
+        self.after_access = sooner(self.after_access, other.after_access);
+        self.after_created = sooner(self.after_created, other.after_created);
+        self.keep_at_least = self.keep_at_least.min(other.keep_at_least);
+    }
+
     fn due_at(&self, accessed: UnixMillis, created: UnixMillis) -> Option<UnixMillis> {
         let by_access = self.after_access.map(|age| accessed.saturating_add(age));
         let by_age = self.after_created.map(|age| created.saturating_add(age));
@@ -154,25 +228,11 @@ mod tests {
 
     use super::*;
     use crate::policy;
-    use crate::record::{ContentId, FileKind};
 
     const DAY: UnixMillis = 86_400_000;
 
     fn schedule(text: &str) -> Schedule {
         Schedule::new(&policy::load(text, "test").unwrap().retention)
-    }
-
-    fn file(created: UnixMillis) -> FileMeta {
-        FileMeta {
-            kind: FileKind::Text,
-            content: ContentId([0; 16]),
-            bytes: 1,
-            lines: 1,
-            created,
-            modified: created,
-            accessed: created,
-            policy_digest: [0; 32],
-        }
     }
 
     #[test]
@@ -190,7 +250,7 @@ mod tests {
             ("/memories/sessions/x", Some(7)),
             ("/memories/other/x", Some(1)),
         ] {
-            let due = schedule.due_at(path, &file(0), 5 * DAY);
+            let due = schedule.due_at(path, 0, 5 * DAY);
             assert_eq!(due, days.map(|days| (days + 5) * DAY), "{path}");
         }
         assert!(!schedule.is_never());
@@ -201,15 +261,36 @@ mod tests {
         let schedule = schedule(
             "[retention]\nexpire_after_last_access = \"1d\"\nexpire_after_created = \"20d\"\nkeep_at_least = \"10d\"\n",
         );
-        assert_eq!(schedule.due_at("/memories/a", &file(0), 0), Some(10 * DAY));
-        assert_eq!(
-            schedule.due_at("/memories/a", &file(0), 12 * DAY),
-            Some(13 * DAY)
+        assert_eq!(schedule.due_at("/memories/a", 0, 0), Some(10 * DAY));
+        assert_eq!(schedule.due_at("/memories/a", 0, 12 * DAY), Some(13 * DAY));
+        assert_eq!(schedule.due_at("/memories/a", 0, 50 * DAY), Some(20 * DAY));
+    }
+
+    #[test]
+    fn a_rule_that_covers_a_directory_is_the_only_one_that_counts_there() {
+        let schedule = schedule(
+            "[retention]\nexpire_after_last_access = \"90d\"\n\
+             [[retention.rules]]\npaths = [\"/memories/keep/**\"]\nexpire_after_last_access = \"never\"\n\
+             [[retention.rules]]\npaths = [\"/memories/keep/not/**\"]\nexpire_after_last_access = \"7d\"\n\
+             [[retention.rules]]\npaths = [\"/memories/sessions/**\"]\nexpire_after_last_access = \"7d\"\n",
         );
-        assert_eq!(
-            schedule.due_at("/memories/a", &file(0), 50 * DAY),
-            Some(20 * DAY)
-        );
+        let below = Share {
+            files: 1,
+            oldest: 0,
+            born: 0,
+            ..Share::NOTHING
+        };
+        for (directory, days) in [
+            ("/memories", Some(7)),
+            ("/memories/notes", Some(90)),
+            ("/memories/sessions/a", Some(7)),
+            ("/memories/keep", Some(7)),
+            ("/memories/keep/not/a", Some(7)),
+            ("/memories/keep/a", None),
+        ] {
+            let due = schedule.next_due(directory, &below);
+            assert_eq!(due, days.map(|days| days * DAY), "{directory}");
+        }
     }
 
     proptest! {
@@ -228,7 +309,7 @@ mod tests {
             );
             let path = format!("/memories/{below}");
             let created = created.min(accessed);
-            let due = schedule.due_at(&path, &file(created), accessed);
+            let due = schedule.due_at(&path, created, accessed);
             if due.is_some_and(|due| due <= now) {
                 let mut directory = path.as_str();
                 let bounds = Share { files: 1, oldest: accessed, born: created, ..Share::NOTHING };

@@ -1,4 +1,4 @@
-//! Writes audit entries into the batches of the changes they tell of, and reads chains back.
+//! Writes audit entries into the batches of the changes they tell of.
 //!
 //! A change and its entry are one batch: no entry, no change. Entries of views and of
 //! refusals wait in a buffer for at most a second, unless the policy wants them durable
@@ -13,14 +13,14 @@ use base64ct::{Base64UrlUnpadded, Encoding};
 use crate::audit::{Chain, Draft, Entry, entry_hash, hex};
 use crate::backend::{Batch, Pair};
 use crate::clock::UnixMillis;
+use crate::key::TenantId;
 use crate::key::aead::Cipher;
-use crate::key::{FileTag, TenantId};
 use crate::policy::{Audit, AuditReads};
-use crate::record::RecordKey;
+use crate::record::{RecordKey, Run};
 use crate::seal::{self, Place};
 
 use super::core::Core;
-use super::tenant::{Tenant, TenantCrypto};
+use super::tenant::Tenant;
 use super::{Abort, StoreError};
 
 /// How many entries wait at most.
@@ -29,15 +29,12 @@ const BUFFER_MAX: usize = 256;
 /// How long an entry waits at most.
 const BUFFER_TIME: Duration = Duration::from_secs(1);
 
-/// How many entries one batch prunes.
-const PRUNED_PER_BATCH: usize = 400;
-
 /// Under which id the store's own chain lies.
 pub(super) const STORE_CHAIN: TenantId = TenantId([0; 16]);
 
 /// The audit settings in force, and the entries that wait.
 pub(super) struct AuditState {
-    settings: RwLock<Audit>,
+    settings: RwLock<Arc<Audit>>,
     buffer: Mutex<Vec<Waiting>>,
     filled: Condvar,
 }
@@ -51,7 +48,7 @@ struct Waiting {
 impl AuditState {
     pub(super) fn new() -> Self {
         Self {
-            settings: RwLock::new(Audit::default()),
+            settings: RwLock::default(),
             buffer: Mutex::new(Vec::new()),
             filled: Condvar::new(),
         }
@@ -66,20 +63,6 @@ impl AuditState {
         drop(self.lock());
         self.filled.notify_all();
     }
-}
-
-/// An entry as it was read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AuditRecord {
-    /// The entry.
-    pub entry: Entry,
-    /// Its bytes, over which its hash goes.
-    pub json: String,
-    /// The path in plain, while the tenant has keys.
-    pub path: Option<String>,
-    /// The destination of a rename in plain, likewise.
-    pub to: Option<String>,
 }
 
 /// Seals entries for a chain, in order.
@@ -153,18 +136,15 @@ impl Core {
             .audit
             .settings
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = settings;
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
-    pub(super) fn audit_settings(&self) -> Audit {
-        self.audit
-            .settings
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub(super) fn audit_settings(&self) -> Arc<Audit> {
+        let settings = self.audit.settings.read();
+        Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn audit_place<'k>(&self, key: &'k [u8]) -> Place<'k> {
+    pub(super) fn audit_place<'k>(&self, key: &'k [u8]) -> Place<'k> {
         Place {
             store: self.crypto.id,
             epoch: 0,
@@ -201,6 +181,30 @@ impl Core {
         self.audit.filled.notify_all();
         // Whoever fills the buffer empties it, so that it never grows beyond its bound.
         if is_full { self.flush_audit() } else { Ok(()) }
+    }
+
+    /// As [`Core::note`], but durable when this returns, whatever the policy says of views.
+    pub(super) fn note_now(&self, tenant: &Arc<Tenant>, draft: Draft) -> Result<(), StoreError> {
+        if !self.audit_settings().enabled || self.mode != super::OpenMode::ReadWrite {
+            return Ok(());
+        }
+        let waiting = Waiting {
+            tenant: Arc::clone(tenant),
+            draft,
+            time: self.now(),
+        };
+        self.write_waiting(vec![waiting], true)
+    }
+
+    /// Notes the end of a run of the operator's, and what the store's own chain says of it.
+    pub(super) fn note_run(&self, run: Run, draft: Option<Draft>) -> Result<(), StoreError> {
+        let extra = super::core::Extra {
+            drafts: draft.into_iter().collect(),
+            run: Some(run),
+            ..Default::default()
+        };
+        let seq = self.commit_with(extra, Batch::default(), Vec::new())?;
+        self.wait_durable(seq)
     }
 
     /// Writes all entries that wait. What cannot be written waits on.
@@ -277,145 +281,6 @@ impl Core {
             Batch::default(),
             Vec::new(),
         )
-    }
-
-    /// Reads a chain, oldest entry first, and checks every link against what the head or
-    /// root says of it.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] when an entry is missing, altered, or out of its place.
-    pub(super) fn read_chain(
-        &self,
-        tenant: TenantId,
-        crypto: Option<&TenantCrypto>,
-        chain: &Chain,
-        mut each: impl FnMut(AuditRecord),
-    ) -> Result<(), StoreError> {
-        let damaged = StoreError::Damaged("the audit log");
-        let mut prev = chain.first_prev;
-        for seq in chain.first..=chain.last {
-            let key = RecordKey::Audit(tenant, seq).to_bytes();
-            let Some(sealed) = self.backend.get(&key)? else {
-                return Err(damaged);
-            };
-            let place = self.audit_place(&key);
-            let json = seal::open_record(&place, &self.crypto.audit, &sealed)
-                .map_err(|_| StoreError::Damaged("the audit log"))?;
-            let entry =
-                Entry::from_json(&json).map_err(|_| StoreError::Damaged("the audit log"))?;
-            if entry.seq != seq || entry.prev != hex(&prev) || entry.tenant != tenant.to_string() {
-                return Err(damaged);
-            }
-            prev = entry_hash(&json);
-            let open = |sealed: &Option<String>| -> Option<String> {
-                let sealed = Base64UrlUnpadded::decode_vec(sealed.as_deref()?).ok()?;
-                let plain = seal::open_record(&place, &crypto?.audit_paths, &sealed).ok()?;
-                String::from_utf8(plain.to_vec()).ok()
-            };
-            each(AuditRecord {
-                path: open(&entry.path),
-                to: open(&entry.to),
-                json: String::from_utf8_lossy(&json).into_owned(),
-                entry,
-            });
-        }
-        if prev == chain.tip {
-            Ok(())
-        } else {
-            Err(damaged)
-        }
-    }
-
-    /// Removes entries older than `before` from the beginning of a chain. The head or root
-    /// then vouches for the hash of the last one removed, which is the link to what is kept.
-    pub(super) fn prune_audit(
-        &self,
-        tenant: Option<&Tenant>,
-        before: UnixMillis,
-    ) -> Result<u64, StoreError> {
-        let mut pruned = 0;
-        loop {
-            let step = match tenant {
-                None => {
-                    let mut batch = Batch::default();
-                    let chain =
-                        self.prune_step(STORE_CHAIN, self.root().audit, before, &mut batch)?;
-                    let count = batch.deletes.len();
-                    if count > 0 {
-                        let extra = super::core::Extra {
-                            pruned: Some(chain),
-                            ..Default::default()
-                        };
-                        self.commit_with(extra, batch, Vec::new())?;
-                    }
-                    count
-                }
-                Some(tenant) => {
-                    let done = self.write_soon(tenant, |change| match change.prune(before)? {
-                        0 => Err(Abort::Refused(())),
-                        count => Ok(count),
-                    });
-                    match done {
-                        Ok(count) => count,
-                        Err(Abort::Refused(())) => 0,
-                        Err(Abort::Failed(error)) => return Err(error),
-                    }
-                }
-            };
-            pruned += step as u64;
-            if step < PRUNED_PER_BATCH {
-                return Ok(pruned);
-            }
-        }
-    }
-
-    /// Plans to remove some entries; the newest one always stays. Returns what is left.
-    pub(super) fn prune_step(
-        &self,
-        tenant: TenantId,
-        mut chain: Chain,
-        before: UnixMillis,
-        batch: &mut Batch,
-    ) -> Result<Chain, StoreError> {
-        while chain.first < chain.last && batch.deletes.len() < PRUNED_PER_BATCH {
-            let key = RecordKey::Audit(tenant, chain.first).to_bytes();
-            let sealed = self
-                .backend
-                .get(&key)?
-                .ok_or(StoreError::Damaged("the audit log"))?;
-            let json = seal::open_record(&self.audit_place(&key), &self.crypto.audit, &sealed)?;
-            let entry =
-                Entry::from_json(&json).map_err(|_| StoreError::Damaged("the audit log"))?;
-            if entry.time >= before {
-                break;
-            }
-            batch.deletes.push(key);
-            chain.first += 1;
-            chain.first_prev = entry_hash(&json);
-        }
-        Ok(chain)
-    }
-
-    /// The chain of one tenant by its file tag, or (`None`) the store's own.
-    pub(super) fn audit_chain(
-        &self,
-        tag: Option<FileTag>,
-        each: impl FnMut(AuditRecord),
-    ) -> Result<Chain, StoreError> {
-        self.flush_audit()?;
-        let Some(tag) = tag else {
-            let chain = self.root().audit;
-            self.read_chain(STORE_CHAIN, None, &chain, each)?;
-            return Ok(chain);
-        };
-        let tenant = self.tenant_by_tag(tag)?;
-        // Under the lock, so that pruning cannot take away what is being read.
-        let _lock = tenant.lock();
-        let Some(live) = tenant.live() else {
-            return Ok(Chain::EMPTY);
-        };
-        self.read_chain(live.crypto.id, Some(&live.crypto), &live.head.audit, each)?;
-        Ok(live.head.audit)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The clock that is not believed blindly: the trusted time, and when the wall clock counts.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::audit::Draft;
 use crate::backend::Batch;
 use crate::clock::UnixMillis;
+use crate::record::Jumps;
 
 use super::StoreError;
 use super::core::{Core, Extra};
@@ -39,13 +41,14 @@ pub enum ClockState {
 }
 
 impl Core {
-    /// The time that counts: the wall clock's, unless that cannot be right. Then it is the
-    /// trusted time, which stands still.
+    /// The time that counts: the wall clock's, unless that cannot be right. Then it stands
+    /// still a millisecond after the trusted time, so that what is stamped meanwhile can be
+    /// told from what came before, see [`crate::record::Jumps`].
     pub(super) fn now(&self) -> UnixMillis {
         let trusted = self.trusted.load(Ordering::Acquire);
         match self.clock_state() {
             ClockState::Trusted => trusted.max(self.clock.now()),
-            ClockState::Behind { .. } | ClockState::Ahead { .. } => trusted,
+            ClockState::Behind { .. } | ClockState::Ahead { .. } => trusted.saturating_add(1),
         }
     }
 
@@ -60,6 +63,11 @@ impl Core {
         } else {
             ClockState::Trusted
         }
+    }
+
+    /// Where the trusted time was moved forward.
+    pub(super) fn jumps(&self) -> Jumps {
+        *self.jumps.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Believes the wall clock from here on, wherever it stands.

@@ -12,12 +12,12 @@ use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
-use crate::policy::Retention;
-use crate::record::{Job, JobId, RecordKey, Root};
-use crate::retention::Schedule;
+use crate::record::{Job, JobId, Jumps, RecordKey, Root, Run};
+use crate::retention::Schedules;
 use crate::seal::{self, Place};
 
 use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
+use super::clock::ClockState;
 use super::durability::{Applied, Durability};
 use super::index::{Indexes, ShortMac, short};
 use super::state::{self, State};
@@ -58,9 +58,11 @@ pub(super) struct Core {
     top: Mutex<Top>,
     state: Mutex<State>,
     /// When files expire, by the policy in force.
-    schedule: RwLock<Arc<Schedule>>,
+    pub(super) schedules: RwLock<Arc<Schedules>>,
     /// The root's trusted time.
     pub(super) trusted: AtomicU64,
+    /// Where it was moved forward, as the root has it.
+    pub(super) jumps: RwLock<Jumps>,
     /// Whether STATE says already that the store is in use.
     in_use: AtomicBool,
     /// The counter of the keyring that is on the disk: what the root may name.
@@ -109,6 +111,8 @@ pub(super) struct Extra {
     pub(super) drafts: Vec<Draft>,
     /// The time that the operator has confirmed.
     pub(super) confirmed_time: Option<UnixMillis>,
+    /// A run of the operator's that ends with this commit.
+    pub(super) run: Option<Run>,
     /// Where the store's own audit chain begins from here on.
     pub(super) pruned: Option<Chain>,
 }
@@ -142,6 +146,7 @@ impl Core {
         };
         let in_use = AtomicBool::new(!parts.state.clean);
         let trusted = AtomicU64::new(parts.top.root.trusted_time);
+        let jumps = RwLock::new(parts.top.root.jumps);
         let keyring_counter = AtomicU64::new(parts.keyring.counter());
         Self {
             backend: parts.backend,
@@ -163,8 +168,9 @@ impl Core {
             // A crash may have left commits that STATE does not name yet.
             durability: Durability::new(applied, durable),
             state: Mutex::new(parts.state),
-            schedule: RwLock::new(Arc::new(Schedule::new(&Retention::default()))),
+            schedules: RwLock::new(Arc::new(Schedules::new(Arc::default()))),
             trusted,
+            jumps,
             in_use,
             keyring_counter,
             damaged: AtomicBool::new(false),
@@ -316,7 +322,15 @@ impl Core {
             }
         }
         root.seq += 1;
-        root.trusted_time = extra.confirmed_time.unwrap_or_else(|| self.now());
+        if let Some(time) = extra.confirmed_time {
+            root.jumps.note(root.trusted_time.saturating_add(1), time);
+            root.trusted_time = time;
+        } else if self.clock_state() == ClockState::Trusted {
+            root.trusted_time = self.now();
+        }
+        if let Some(run) = extra.run {
+            root.runs.note(run, root.trusted_time);
+        }
         if self.audit_settings().enabled {
             let mut writer = ChainWriter::new(self, STORE_CHAIN, None, root.audit);
             for draft in extra.drafts {
@@ -355,6 +369,10 @@ impl Core {
             batch: applied,
             root_digest: digest(&sealed),
         });
+        if extra.confirmed_time.is_some() {
+            // Before the time: nobody may see the one without the other.
+            *self.jumps.write().unwrap_or_else(PoisonError::into_inner) = root.jumps;
+        }
         self.trusted.store(root.trusted_time, Ordering::Release);
         *top = Top { root, sealed };
         Ok(root.seq)
@@ -462,17 +480,6 @@ impl Core {
             }
         }
         error.into()
-    }
-
-    pub(super) fn schedule(&self) -> Arc<Schedule> {
-        Arc::clone(&self.schedule.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(super) fn set_schedule(&self, schedule: Schedule) {
-        *self
-            .schedule
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(schedule);
     }
 }
 

@@ -1,13 +1,14 @@
 //! What exists at one moment: the schedule, the time and the holds under which a reader reads.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::clock::UnixMillis;
 use crate::path::MemoryPath;
-use crate::record::{Dirent, DirentBody, FileMeta, Hold};
-use crate::retention::Schedule;
+use crate::record::{Dirent, DirentBody, FileMeta, Hold, Jumps};
+use crate::retention::{Schedule, Schedules};
 
 use super::StoreError;
+use super::core::Core;
 use super::reader::Reader;
 use super::sweep::Swept;
 use super::walk::Directory;
@@ -16,6 +17,7 @@ use super::walk::Directory;
 pub(crate) struct Expiry {
     pub(super) schedule: Arc<Schedule>,
     pub(super) now: UnixMillis,
+    pub(super) jumps: Jumps,
     pub(super) holds: Vec<(String, Hold)>,
 }
 
@@ -34,8 +36,14 @@ impl Expiry {
         file: &FileMeta,
         moved_at: UnixMillis,
     ) -> Option<UnixMillis> {
-        let accessed = file.accessed.max(moved_at);
-        let due = self.schedule.due_at(path, file, accessed)?;
+        let accessed = self.jumps.settle(file.accessed.max(moved_at));
+        let created = self.jumps.settle(file.created);
+        let due = self.schedule.due_at(path, created, accessed)?;
+        self.put_off(path, due)
+    }
+
+    /// Until when the holds on a path, and on directories above it, put off what is due then.
+    fn put_off(&self, path: &str, due: UnixMillis) -> Option<UnixMillis> {
         self.holds
             .iter()
             .filter(|(held, _)| lies_in(path, held))
@@ -52,6 +60,18 @@ impl Expiry {
         self.holds
             .iter()
             .find(|(held, _)| lies_in(held, directory) || lies_in(directory, held))
+    }
+}
+
+impl Core {
+    pub(super) fn schedules(&self) -> Arc<Schedules> {
+        let schedules = self.schedules.read();
+        Arc::clone(&schedules.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn set_schedules(&self, schedules: Schedules) {
+        let current = self.schedules.write();
+        *current.unwrap_or_else(PoisonError::into_inner) = Arc::new(schedules);
     }
 }
 
@@ -76,9 +96,9 @@ impl Reader<'_> {
     pub(crate) fn may_hold_expired(&self, directory: &Directory) -> bool {
         let below = &directory.summary.below;
         self.expiry.as_ref().is_some_and(|expiry| {
-            expiry
-                .schedule
-                .may_hold_expired(&directory.path, below, expiry.now)
+            let schedule = &expiry.schedule;
+            schedule.may_hold_expired(&directory.path, below, expiry.now)
+                && expiry.hold_on(&directory.path).is_none()
         })
     }
 
@@ -121,9 +141,9 @@ impl Reader<'_> {
         let Some(expiry) = &self.expiry else {
             return Ok(());
         };
-        let bound = expiry
-            .schedule
-            .next_due(&directory.path, &directory.summary.below);
+        let below = &directory.summary.below;
+        let due = expiry.schedule.next_due(&directory.path, below);
+        let bound = due.and_then(|due| expiry.put_off(&directory.path, due));
         if !bound.is_some_and(|bound| soonest.is_none_or(|soonest| bound < soonest)) {
             return Ok(());
         }

@@ -14,12 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use crate::audit::{Chain, Draft};
-use crate::backend::BackendStats;
 use crate::clock::UnixMillis;
-use crate::path::{MemoryPath, ROOT, TenantName};
-use crate::retention::Schedule;
+use crate::path::{MemoryPath, TenantName};
+use crate::record::Run;
+use crate::retention::Schedules;
 
 mod audit;
+mod audit_chain;
 mod change;
 mod clock;
 mod content;
@@ -33,20 +34,26 @@ mod index;
 mod jobs;
 mod keyring;
 mod open;
+mod picture;
 mod reader;
 mod safety_copy;
 mod state;
+mod stats;
+mod survey;
 mod sweep;
 mod tenant;
 mod verify;
 mod walk;
 
-pub use audit::AuditRecord;
+pub use audit_chain::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
+pub use picture::{Amount, Band, Picture};
 pub(crate) use reader::Reader;
+pub use stats::{StoreStats, TenantStats};
+pub(crate) use survey::Surveyed;
 pub use sweep::Swept;
 pub(crate) use tenant::Tenant;
 pub use verify::{Depth, Problem, VerifyReport};
@@ -63,46 +70,6 @@ pub enum OpenMode {
     ReadWrite,
     /// Reads only: no record is written, nothing is repaired.
     ReadOnly,
-}
-
-/// Totals over a store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreStats {
-    /// Every tenant's totals, by name.
-    pub tenants: Vec<TenantStats>,
-    /// File tags of tenants that cannot be opened, because their key file is missing or damaged.
-    pub unreadable: Vec<String>,
-    /// No file was last accessed before this moment; `None` where there are no files. In
-    /// milliseconds since 1970. A lower bound: accesses leave it as it is, a sweep raises it.
-    pub oldest_access: Option<UnixMillis>,
-    /// No file expires before this moment, by the same bounds; `None` is never. Holds do not
-    /// count.
-    pub due_after: Option<UnixMillis>,
-    /// Whether the wall clock is believed.
-    pub clock: ClockState,
-    /// How many commits were made so far.
-    pub commits: u64,
-    /// Removals that are not finished yet.
-    pub pending_removals: u64,
-    /// The engine's figures.
-    pub backend: BackendStats,
-    /// How often STATE was written since the store was opened.
-    pub state_writes: u64,
-}
-
-/// Totals over one tenant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TenantStats {
-    /// Its name.
-    pub name: String,
-    /// Files.
-    pub files: u64,
-    /// Bytes of their contents.
-    pub bytes: u64,
-    /// When it was created, in milliseconds since the Unix epoch.
-    pub created: u64,
 }
 
 /// An open store, shared by any number of threads.
@@ -195,10 +162,15 @@ impl Store {
         self.core.note(tenant, draft, is_view)
     }
 
-    /// Notes an operation of the operator's in the store's own chain.
-    pub(crate) fn note_event(&self, draft: Draft) -> Result<(), StoreError> {
-        let seq = self.core.commit_noted(vec![draft])?;
-        self.core.wait_durable(seq)
+    /// As [`Store::note`], for what must be in the log before it happens.
+    pub(crate) fn note_now(&self, tenant: &Arc<Tenant>, draft: Draft) -> Result<(), StoreError> {
+        self.core.note_now(tenant, draft)
+    }
+
+    /// Notes that a run of the operator's has come to its end, and what the store's own audit
+    /// chain is to say of it.
+    pub(crate) fn note_run(&self, run: Run, draft: Option<Draft>) -> Result<(), StoreError> {
+        self.core.note_run(run, draft)
     }
 
     /// Reads the audit chain of one tenant, or the store's own, and checks every link.
@@ -224,7 +196,8 @@ impl Store {
         self.core.crypto.id
     }
 
-    /// Takes away what is expired at or below a path, or only counts it.
+    /// Takes away what is expired at or below a path, or only counts it. Durable with the
+    /// tenant's next read or write, or by [`Store::settle`].
     pub(crate) fn sweep(
         &self,
         tenant: &Tenant,
@@ -234,9 +207,24 @@ impl Store {
         self.core.sweep(tenant, under, dry_run)
     }
 
-    /// When the tenant's next file expires; `None` is never.
-    pub(crate) fn next_expiry(&self, tenant: &Tenant) -> Result<Option<UnixMillis>, StoreError> {
-        self.core.next_expiry(tenant)
+    /// When the tenant's next file expires, if that is sooner than `known`; else `known`.
+    /// `None` is never.
+    pub(crate) fn next_expiry(
+        &self,
+        tenant: &Tenant,
+        known: Option<UnixMillis>,
+    ) -> Result<Option<UnixMillis>, StoreError> {
+        self.core.next_expiry(tenant, known)
+    }
+
+    /// All tenants as their heads show them, the first to have something due first.
+    pub(crate) fn survey(&self, kept_since: UnixMillis) -> Result<Vec<Surveyed>, StoreError> {
+        self.core.survey(kept_since)
+    }
+
+    /// Returns once all that was committed so far is durable.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        self.core.wait_durable(self.core.root().seq)
     }
 
     /// Notes that it is now at least this late, unless the clock is not believed.
@@ -265,8 +253,8 @@ impl Store {
     }
 
     /// When files expire from here on.
-    pub(crate) fn set_schedule(&self, schedule: Schedule) {
-        self.core.set_schedule(schedule);
+    pub(crate) fn set_schedules(&self, schedules: Schedules) {
+        self.core.set_schedules(schedules);
     }
 
     /// The file tags of all tenants.
@@ -284,8 +272,10 @@ impl Store {
 
     /// Replaces the store's policy.
     pub(crate) fn set_policy(&self, text: &str) -> Result<(), StoreError> {
+        // What was seen under the old policy is logged by it.
+        self.core.flush_audit()?;
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        self.core.put_policy(text)?;
+        self.core.put_policy("policy set", text)?;
         *current = text.into();
         Ok(())
     }
@@ -295,43 +285,14 @@ impl Store {
         Ok(self.core.backend.stats()?.disk_bytes)
     }
 
-    /// Totals over the store and each tenant, sorted by name.
-    pub(crate) fn stats(&self) -> Result<StoreStats, StoreError> {
-        self.core.check_open()?;
-        let mut tenants = Vec::new();
-        let mut unreadable = Vec::new();
-        let (mut oldest_access, mut due_after) = (None, None);
-        let schedule = self.core.schedule();
-        for tag in self.core.known_heads() {
-            let Ok(tenant) = self.core.tenant_by_tag(tag) else {
-                unreadable.push(tag.to_string());
-                continue;
-            };
-            let Some(live) = tenant.live() else { continue };
-            let below = &live.head.root.below;
-            let oldest = (below.files > 0).then_some(below.oldest);
-            oldest_access = earlier(oldest_access, oldest);
-            due_after = earlier(due_after, schedule.next_due(ROOT, below));
-            tenants.push(TenantStats {
-                name: tenant.name.as_str().to_owned(),
-                files: below.files,
-                bytes: below.bytes,
-                created: live.head.created,
-            });
-        }
-        tenants.sort_by(|a, b| a.name.cmp(&b.name));
-        unreadable.sort();
-        Ok(StoreStats {
-            tenants,
-            unreadable,
-            oldest_access,
-            due_after,
-            clock: self.core.clock_state(),
-            commits: self.core.root().seq,
-            pending_removals: self.core.pending_jobs() as u64,
-            backend: self.core.backend.stats()?,
-            state_writes: self.core.state_writes(),
-        })
+    /// Adds up one tenant: sizes by directory, ages, and when what expires.
+    pub(crate) fn picture(&self, tenant: &Tenant, picture: &mut Picture) -> Result<(), StoreError> {
+        self.core.picture(tenant, picture)
+    }
+
+    /// The bytes of all stored records, by reading them.
+    pub(crate) fn live_bytes(&self) -> Result<u64, StoreError> {
+        self.core.live_bytes()
     }
 
     /// Checks everything that is stored and names what is damaged.
@@ -371,14 +332,6 @@ impl Store {
                 .take(),
         );
         closed
-    }
-}
-
-/// The earlier of two moments, where `None` is never.
-pub(crate) fn earlier(a: Option<UnixMillis>, b: Option<UnixMillis>) -> Option<UnixMillis> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }
 

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-use crate::audit::{Chain, Draft};
+use sha2::{Digest, Sha256};
+
+use crate::audit::{Chain, Draft, hex};
 use crate::backend::{Backend, Batch, Item, KeyStore};
 use crate::clock::Clock;
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random};
-use crate::record::{Job, JobId, RecordKey, Root, SetHash};
+use crate::record::{Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash};
 use crate::seal::{self, Place};
 
 use super::core::{Core, CoreParts, Extra, StoreCrypto, StoredJob, Top, TopChange, digest};
@@ -49,6 +51,8 @@ pub(crate) fn create(
         keyring_counter: keyring.counter(),
         trusted_time: ground.clock.now(),
         audit: Chain::EMPTY,
+        runs: LastRuns::default(),
+        jumps: Jumps::default(),
     };
     let key = RecordKey::Root.to_bytes();
     let place = Place {
@@ -85,7 +89,11 @@ pub(crate) fn create(
         top: Top { root, sealed },
         state: first,
     });
-    core.put_policy(policy)?;
+    // So that the store's own chain begins with the store.
+    if let Ok(policy) = crate::policy::load(policy, "the new store's policy") {
+        core.set_audit(policy.audit);
+    }
+    core.put_policy("init", policy)?;
     core.close()
 }
 
@@ -315,7 +323,7 @@ fn remove_uncommitted_keys(
 
 impl Core {
     /// Replaces the store's policy. Durable when it returns.
-    pub(super) fn put_policy(&self, policy: &str) -> Result<(), StoreError> {
+    pub(super) fn put_policy(&self, event: &str, policy: &str) -> Result<(), StoreError> {
         if policy.len() > POLICY_BYTES_MAX {
             return Err(StoreError::Limit("the policy is over 4 MiB"));
         }
@@ -340,7 +348,8 @@ impl Core {
                 });
             }
         }
-        let drafts = vec![Draft::new("policy set")];
+        let detail = format!("policy {}", hex(&Sha256::digest(policy.as_bytes())));
+        let drafts = vec![Draft::new(event).detail(detail)];
         let extra = Extra {
             drafts,
             ..Extra::default()

@@ -318,7 +318,7 @@ impl Core {
         tenant: &Tenant,
         read: impl Fn(&Reader<'_>) -> Result<T, Abort<R>>,
     ) -> Result<T, Abort<R>> {
-        self.read_through(tenant, |live| self.reader(live), read)
+        self.read_through(tenant, |live| self.reader(tenant, live), read)
     }
 
     /// As [`Core::read`], but without a look at the holds: nothing counts as expired.
@@ -382,25 +382,36 @@ impl Core {
     }
 
     /// A reader at this head, now.
-    pub(super) fn reader(&self, live: Option<Arc<Live>>) -> Result<Reader<'_>, StoreError> {
+    pub(super) fn reader(
+        &self,
+        tenant: &Tenant,
+        live: Option<Arc<Live>>,
+    ) -> Result<Reader<'_>, StoreError> {
         let mut reader = Reader {
             core: self,
             live,
             expiry: None,
         };
         let now = self.now();
+        // After the time, which is told after them.
+        let jumps = self.jumps();
         let mut holds = Vec::new();
-        for entry in reader.all_children(&reader.hold_list())? {
-            if let DirentBody::Hold(hold) = entry.body
-                && hold.until.is_none_or(|until| now < until)
-            {
-                holds.push((entry.name, hold));
+        let list = reader.hold_list();
+        // Most tenants have none, and the summary in the checked head says so.
+        if list.summary.entries > 0 {
+            for entry in reader.all_children(&list)? {
+                if let DirentBody::Hold(hold) = entry.body
+                    && hold.until.is_none_or(|until| now < until)
+                {
+                    holds.push((entry.name, hold));
+                }
             }
         }
-        let schedule = self.schedule();
+        let schedule = tenant.schedule(self.schedules());
         reader.expiry = Some(Expiry {
             schedule,
             now,
+            jumps,
             holds,
         });
         Ok(reader)

@@ -27,8 +27,6 @@ pub struct Swept {
     pub directories: u64,
     /// The files' paths, at most 1,000 of them.
     pub paths: Vec<String>,
-    /// When the next file expires, in milliseconds since 1970; `None` is never.
-    pub next_due: Option<UnixMillis>,
 }
 
 /// How many paths a report names.
@@ -36,7 +34,8 @@ const PATHS_MAX: usize = 1_000;
 
 impl Core {
     /// Takes away all expired files at or below `under`, in batches. Each batch is planned
-    /// under the tenant's lock, so an interrupted sweep simply starts again.
+    /// under the tenant's lock, so an interrupted sweep simply starts again. Durable only
+    /// after [`Core::wait_durable`], so that many tenants' sweeps share one sync.
     ///
     /// While the clock is not believed, nothing is due.
     pub(super) fn sweep(
@@ -46,8 +45,8 @@ impl Core {
         dry_run: bool,
     ) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
-        let is_idle = self.schedule().is_never() || tenant.live().is_none();
-        if is_idle || self.clock_state() != ClockState::Trusted {
+        let is_never = tenant.schedule(self.schedules()).is_never();
+        if is_never || tenant.live().is_none() || self.clock_state() != ClockState::Trusted {
             return Ok(swept);
         }
         if dry_run {
@@ -62,7 +61,7 @@ impl Core {
             return unrefused(counted);
         }
         loop {
-            let batch = self.write(tenant, |change| {
+            let batch = self.write_soon(tenant, |change| {
                 let walk = change.reader().walk(under)?;
                 let mut batch = Batch::default();
                 if let Some(directory) = walk.target_directory() {
@@ -93,13 +92,24 @@ impl Core {
         Ok(swept)
     }
 
-    /// When the tenant's next file expires.
-    pub(super) fn next_expiry(&self, tenant: &Tenant) -> Result<Option<UnixMillis>, StoreError> {
-        unrefused(self.read(tenant, |reader| {
-            let mut soonest = None;
-            reader.next_expiry(&reader.root(), &mut soonest)?;
-            Ok::<_, Abort<()>>(soonest)
-        }))
+    /// When the tenant's next file expires, if that is sooner than `known`; else `known`. To
+    /// be told to nobody before [`Core::wait_durable`].
+    pub(super) fn next_expiry(
+        &self,
+        tenant: &Tenant,
+        known: Option<UnixMillis>,
+    ) -> Result<Option<UnixMillis>, StoreError> {
+        let mut soonest = known;
+        // Under the lock, where nothing changes meanwhile, and without waiting until what it
+        // sees is durable: after a sweep that would be a sync for each tenant.
+        let _lock = tenant.lock();
+        let looked = self
+            .reader(tenant, tenant.live())
+            .and_then(|reader| reader.next_expiry(&reader.root(), &mut soonest));
+        match looked {
+            Ok(()) => Ok(soonest),
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     /// Notes in the root that it is now at least this late.

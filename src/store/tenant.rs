@@ -9,6 +9,7 @@ use crate::key::mac::MacKey;
 use crate::key::{FileTag, Random, StoreId, TenantKeys};
 use crate::path::TenantName;
 use crate::record::{Dirent, Head, NameTag, NodeId, RecordKey, TenantId};
+use crate::retention::{Schedule, Schedules};
 use crate::seal::{self, Place};
 
 use super::StoreError;
@@ -27,6 +28,8 @@ pub(crate) struct Tenant {
     pub(super) tag: FileTag,
     write: Mutex<()>,
     live: RwLock<Option<Arc<Live>>>,
+    /// When its files expire, and of which policy that is part.
+    schedule: Mutex<Option<(Arc<Schedules>, Arc<Schedule>)>>,
 }
 
 /// A tenant that exists: its keys and its newest head.
@@ -164,6 +167,19 @@ impl Tenant {
             .clone()
     }
 
+    /// When its files expire, under these schedules.
+    pub(super) fn schedule(&self, schedules: Arc<Schedules>) -> Arc<Schedule> {
+        let mut known = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((of, schedule)) if Arc::ptr_eq(of, &schedules) => Arc::clone(schedule),
+            _ => {
+                let schedule = schedules.of(self.name.as_str());
+                let (_, schedule) = known.insert((schedules, schedule));
+                Arc::clone(schedule)
+            }
+        }
+    }
+
     pub(super) fn publish(&self, live: Live) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(live));
     }
@@ -206,6 +222,7 @@ impl Core {
                 tag,
                 write: Mutex::new(()),
                 live: RwLock::new(live.map(Arc::new)),
+                schedule: Mutex::default(),
             });
             tenants.insert(tag, Arc::downgrade(&tenant));
             return Ok(tenant);

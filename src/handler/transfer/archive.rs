@@ -131,8 +131,14 @@ impl<R: Read> ImportSource for FromTar<R> {
                 .ok_or_else(invalid)?;
             let mut content = (&mut self.input).take(bytes);
             let kind = header.entry_type();
+            if is_read_in_two_ways(&header, bytes) {
+                return Err(invalid());
+            }
             if kind.is_gnu_longname() {
                 let name = read_extension(&mut content)?;
+                if about_next.name.is_some() {
+                    return Err(invalid());
+                }
                 about_next.name = Some(
                     name.split(|byte| *byte == 0)
                         .next()
@@ -145,7 +151,7 @@ impl<R: Read> ImportSource for FromTar<R> {
                 // Says something about all that follows. Only remarks are harmless.
                 let mut about_all = Extension::default();
                 about_all.read_pax(&read_extension(&mut content)?)?;
-                if about_all.name.is_some() || about_all.bytes.is_some() {
+                if about_all.name.is_some() || about_all.bytes.is_some() || about_all.is_sparse {
                     return Err(invalid());
                 }
             } else if !kind.is_gnu_longlink() {
@@ -234,6 +240,9 @@ impl Extension {
             let (key, value) = record.split_at(at);
             let value = value.get(1..).unwrap_or_default();
             match key {
+                // Programs differ in which of two they believe.
+                b"path" if self.name.is_some() => return Err(invalid()),
+                b"size" if self.bytes.is_some() => return Err(invalid()),
                 b"path" => self.name = Some(value.to_vec()),
                 b"size" => {
                     let bytes = std::str::from_utf8(value)
@@ -261,6 +270,24 @@ fn read_extension(content: &mut io::Take<impl Read>) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(read)
+}
+
+/// Whether programs differ in where the next header stands: what has no content may say that it
+/// has some, which some skip and others do not, and GNU's sparse files may have more headers.
+/// Behind one of these a file could hide that is seen by one program only.
+fn is_read_in_two_ways(header: &Header, bytes: u64) -> bool {
+    let has_no_content = matches!(
+        header.entry_type(),
+        EntryType::Directory
+            | EntryType::Symlink
+            | EntryType::Link
+            | EntryType::Char
+            | EntryType::Block
+            | EntryType::Fifo
+    );
+    let is_continued = header.entry_type() == EntryType::GNUSparse
+        && header.as_gnu().is_some_and(|gnu| gnu.is_extended());
+    (has_no_content && bytes > 0) || is_continued
 }
 
 fn skip(input: &mut impl Read, bytes: u64) -> io::Result<()> {

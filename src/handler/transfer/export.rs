@@ -13,7 +13,7 @@ use crate::path::{Guard, MemoryPath, ROOT};
 use crate::record::{DirentBody, FileKind};
 use crate::store::{Abort, Reader, StoreError};
 
-use super::super::{Rules, Tenant};
+use super::super::{Line, Rules, Tenant};
 use super::{ExportOptions, ExportOutcome, ExportReport, ExportSink, SinkError};
 
 impl Tenant {
@@ -53,6 +53,10 @@ impl Tenant {
             report: ExportReport::default(),
             is_past_holds: false,
         };
+        if let Err(error) = export.note() {
+            export.report.failure = Some(error.into());
+            return export.report;
+        }
         if export.directory(&MemoryPath::root()).is_continue() {
             let finished = export.sink.finish();
             if let Err(error) = finished {
@@ -87,6 +91,20 @@ struct Content {
 }
 
 impl<F: FnMut(&str, &ExportOutcome)> Export<'_, F> {
+    /// Notes in the audit log who takes how much out, before the first byte leaves.
+    fn note(&mut self) -> Result<(), StoreError> {
+        let below = match self.read(|reader| reader.totals(&reader.root())) {
+            Ok(below) => below,
+            Err(error) if error.is_damage() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let line = Line::new(self.tenant, &self.rules, "export");
+        let mut draft = line.draft.borrow().clone();
+        draft.bytes = below.bytes;
+        let draft = draft.detail(format!("{} files", below.files));
+        line.store().note_now(&self.tenant.tenant, draft)
+    }
+
     /// Exports what lies in a directory.
     fn directory(&mut self, path: &MemoryPath) -> ControlFlow<()> {
         let entries = match self.read(|reader| list(reader, path)) {

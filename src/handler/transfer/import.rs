@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use crate::audit::Outcome;
 use crate::error::Error;
 use crate::path::{MemoryPath, Quoted, ROOT};
 use crate::policy::PatternSet;
-use crate::store::Abort;
+use crate::store::{Abort, StoreError};
 use crate::wire::Reply;
 
 use super::super::edits::Ahead;
@@ -64,6 +65,7 @@ impl Tenant {
             options,
             each,
             entries: 0,
+            at: None,
             report: ImportReport::default(),
             planned: Planned::default(),
         };
@@ -81,6 +83,8 @@ struct Import<'a, F> {
     options: ImportOptions,
     each: F,
     entries: u64,
+    /// The path of the entry at hand, if it is one.
+    at: Option<MemoryPath>,
     report: ImportReport,
     planned: Planned,
 }
@@ -109,17 +113,16 @@ impl<F: FnMut(&str, &ImportOutcome)> Import<'_, F> {
         }
         let line = Line::new(self.tenant, &self.rules, "import");
         let shown = line.showable(Quoted::new(&String::from_utf8_lossy(entry.name)).as_str());
+        self.at = None;
         let path = match path_of(&line, entry.name) {
             Ok(path) => path,
             Err(stop) => return self.ended(&shown, Err(stop)),
         };
+        self.at = Some(path.clone());
         match entry.kind {
             // Made with the first file in it.
             SourceKind::Directory => ControlFlow::Continue(()),
-            SourceKind::Refused(why) => {
-                self.tell(&shown, ImportOutcome::Refused(why.to_owned()));
-                ControlFlow::Continue(())
-            }
+            SourceKind::Refused(why) => self.tell(&shown, ImportOutcome::Refused(why.to_owned())),
             SourceKind::File { bytes, content } => {
                 let done = read(&line, &path, bytes, content)
                     .and_then(|content| self.store(&path, &content));
@@ -159,17 +162,28 @@ impl<F: FnMut(&str, &ImportOutcome)> Import<'_, F> {
                 let line = Line::new(self.tenant, &self.rules, "import");
                 let reply = line.scrub_error(reply);
                 let why = reply.as_text().unwrap_or_default().to_owned();
-                self.tell(name, ImportOutcome::Refused(why));
+                self.tell(name, ImportOutcome::Refused(why))
             }
             Err(Abort::Failed(error)) => {
                 self.report.failure = Some(error.into());
-                return ControlFlow::Break(());
+                ControlFlow::Break(())
             }
         }
-        ControlFlow::Continue(())
     }
 
-    fn tell(&mut self, name: &str, outcome: ImportOutcome) {
+    /// Notes in the audit log that an entry was refused.
+    fn note_refusal(&self) -> Result<(), StoreError> {
+        if self.options.dry_run {
+            return Ok(());
+        }
+        let line = Line::new(self.tenant, &self.rules, "import");
+        let mut draft = line.draft.borrow().clone();
+        draft.outcome = Outcome::Refused;
+        draft.path = self.at.as_ref().map(ToString::to_string);
+        line.store().note(&self.tenant.tenant, draft, false)
+    }
+
+    fn tell(&mut self, name: &str, outcome: ImportOutcome) -> ControlFlow<()> {
         let report = &mut self.report;
         match &outcome {
             ImportOutcome::Stored { bytes, removed } => {
@@ -183,6 +197,13 @@ impl<F: FnMut(&str, &ImportOutcome)> Import<'_, F> {
             ImportOutcome::Refused(_) => report.refused += 1,
         }
         (self.each)(name, &outcome);
+        if matches!(outcome, ImportOutcome::Refused(_))
+            && let Err(error) = self.note_refusal()
+        {
+            self.report.failure = Some(error.into());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -165,6 +165,15 @@ impl<'a> Change<'a> {
         self.change_meta(path, |meta| meta.policy_digest = digest)
     }
 
+    /// Sets a file's last access, and changes nothing else of it.
+    pub(crate) fn set_accessed(
+        &mut self,
+        path: &MemoryPath,
+        accessed: UnixMillis,
+    ) -> Result<(), StoreError> {
+        self.change_meta(path, |meta| meta.accessed = accessed)
+    }
+
     fn change_meta(
         &mut self,
         path: &MemoryPath,

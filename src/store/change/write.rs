@@ -70,7 +70,7 @@ impl Core {
         };
         let audit = live.as_ref().map_or(Chain::EMPTY, |live| live.head.audit);
         let mut change = Change {
-            reader: self.reader(live)?,
+            reader: self.reader(tenant, live)?,
             crypto,
             tenant,
             new_keys,
