@@ -393,11 +393,11 @@ fn names_digest(text: Text<'_>, start: usize) -> bool {
         .rsplit(|b| matches!(b, b'_' | b'-'))
         .next()
         .unwrap_or(name);
-    // An access id is one half of a credential.
-    if name.to_ascii_lowercase().ends_with(b"access_id")
-        || text
-            .cut(low.saturating_sub(7), end)
-            .eq_ignore_ascii_case(b"access id")
+    // The id of an access key is one half of a credential.
+    let long = text.cut(low.saturating_sub(12), end).to_ascii_lowercase();
+    if ["access_id", "access id", "access_key_id", "access key id"]
+        .iter()
+        .any(|n| long.ends_with(n.as_bytes()))
     {
         return false;
     }

@@ -62,6 +62,16 @@ pub fn rules() -> Vec<&'static str> {
     ids
 }
 
+/// `n` secrets that say by themselves what they are, each of another rule.
+pub fn secrets(rng: &mut Rng, n: usize) -> Vec<String> {
+    let alone = |row: &&(&str, &str)| !row.1.contains(" | ") && !row.1.contains("<<");
+    let all: Vec<(&str, &str)> = FORMATS.iter().flat_map(|t| rows(t)).collect();
+    let mut alone: Vec<&(&str, &str)> = all.iter().filter(alone).collect();
+    alone.dedup_by_key(|row| row.0);
+    let step = alone.len() / n;
+    (0..n).map(|i| rng.expand(alone[i * step].1)).collect()
+}
+
 /// What may stand right behind a value in a sentence.
 const AFTER: &[&str] = &[
     "", ".", ",", ";", ":", "!", "?", ")", "]", "}", ">", "\"", "'", "`", "*", "**", "|", " |",
