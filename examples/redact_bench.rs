@@ -85,6 +85,7 @@ fn main() {
             "strong in prose",
             plant::passwords_prose(&mut rng, 1000, false),
         ),
+        ("passphrases", plant::phrases(&mut rng, 1000)),
         ("private keys", plant::keys(&mut rng, 500)),
         ("evasions", plant::evasions(&mut rng, 4000)),
     ] {

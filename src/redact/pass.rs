@@ -375,8 +375,7 @@ fn is_near(text: Text<'_>, rule: &Rule, start: usize, end: usize) -> bool {
     let line = text.line_start(start, NEAR);
     let low = low.max(text.line_start(line.saturating_sub(1), NEAR));
     let high = high.min(text.line_end(end, NEAR));
-    rule.def.near.iter().any(|word| {
-        let word = word.as_bytes();
+    let stands = |word: &[u8]| {
         let mut from = low;
         while let Some(i) = text.find(from, high, word) {
             let inside = i < end && i + word.len() > start;
@@ -390,7 +389,17 @@ fn is_near(text: Text<'_>, rule: &Rule, start: usize, end: usize) -> bool {
             from = i + 1;
         }
         false
-    })
+    };
+    // A variable's name has other signs in place of blanks, or none.
+    let joined = |word: &str| {
+        ["_", "-", ""]
+            .into_iter()
+            .any(|sign| stands(word.replace(' ', sign).as_bytes()))
+    };
+    rule.def
+        .near
+        .iter()
+        .any(|word| stands(word.as_bytes()) || (word.contains(' ') && joined(word)))
 }
 
 /// Whether the name in front of the value is one of an id or digest.
@@ -406,6 +415,14 @@ fn names_digest(text: Text<'_>, start: usize) -> bool {
         .rsplit(|b| matches!(b, b'_' | b'-'))
         .next()
         .unwrap_or(name);
+    // The id of an access key is one half of a credential.
+    let long = text.cut(low.saturating_sub(12), end).to_ascii_lowercase();
+    if ["access_id", "access id", "access_key_id", "access key id"]
+        .iter()
+        .any(|n| long.ends_with(n.as_bytes()))
+    {
+        return false;
+    }
     #[rustfmt::skip]
     let words: &[&str] = &[
         "id", "hash", "sha", "sha1", "sha256", "sha512", "md5", "etag", "digest", "checksum",

@@ -13,7 +13,9 @@
     reason = "test data"
 )]
 
+pub mod formats;
 pub mod negatives;
+pub mod people;
 pub mod personal;
 pub mod plant;
 pub mod secrets;

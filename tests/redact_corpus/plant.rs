@@ -420,7 +420,7 @@ pub fn keys(rng: &mut Rng, n: usize) -> Vec<Sample> {
 
 /// Values written so that they read the same to people, not to scanners.
 pub fn evasions(rng: &mut Rng, n: usize) -> Vec<Sample> {
-    const KINDS: usize = 21;
+    const KINDS: usize = 24;
     (0..n)
         .map(|i| {
             let (class, template) = FORMATS[rng.below(FORMATS.len())];
@@ -536,7 +536,22 @@ pub fn evasions(rng: &mut Rng, n: usize) -> Vec<Sample> {
                         .replace('.', "\\."),
                     None,
                 ),
-                _ => ("emphasis inside", format!("{a}**{b}**"), None),
+                20 => ("emphasis inside", format!("{a}**{b}**"), None),
+                21 => ("spaced", spaced(value.chars().map(String::from)), None),
+                22 => (
+                    "hex spaced",
+                    spaced(value.bytes().map(|b| format!("{b:02x}"))),
+                    None,
+                ),
+                _ => (
+                    "hex colons",
+                    value
+                        .bytes()
+                        .map(|b| format!("{b:02X}"))
+                        .collect::<Vec<_>>()
+                        .join(":"),
+                    None,
+                ),
             };
             let lead = *rng.pick(&["", "the key is ", "token: ", "- ", "x = "]);
             let core = whole.unwrap_or_else(|| format!("{lead}{form}"));
@@ -545,6 +560,65 @@ pub fn evasions(rng: &mut Rng, n: usize) -> Vec<Sample> {
                 planted: vec![form],
                 class,
                 context,
+            }
+        })
+        .collect()
+}
+
+fn spaced(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+const WORDS: &[&str] = &[
+    "correct",
+    "horse",
+    "battery",
+    "staple",
+    "purple",
+    "monkey",
+    "dishwasher",
+    "copper",
+    "lantern",
+    "river",
+    "anchor",
+    "velvet",
+    "garden",
+    "pepper",
+    "walnut",
+    "thunder",
+    "marble",
+    "cactus",
+    "engine",
+    "sparrow",
+    "blanket",
+    "cobalt",
+    "orchid",
+    "tundra",
+];
+
+const PHRASE_FORMS: &[&str] = &[
+    "the passphrase is {}",
+    "The passphrase for the backup is {}.",
+    "passphrase: {}",
+    "my old passphrase was {}, now changed",
+    "set the passphrase to {}",
+    "The disk password is {}",
+    "Passphrase of the laptop: {}",
+    "the passphrase is \"{}\"",
+];
+
+/// Passphrases of several words in running text.
+pub fn phrases(rng: &mut Rng, n: usize) -> Vec<Sample> {
+    (0..n)
+        .map(|i| {
+            let words: Vec<&str> = (0..4 + rng.below(3)).map(|_| *rng.pick(WORDS)).collect();
+            let value = words.join(" ");
+            let core = PHRASE_FORMS[i % PHRASE_FORMS.len()].replace("{}", &value);
+            Sample {
+                text: surround(rng, &core),
+                planted: vec![value],
+                class: "passphrase",
+                context: "passphrase",
             }
         })
         .collect()

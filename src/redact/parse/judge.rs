@@ -9,6 +9,12 @@ use super::value::Value;
 ///
 /// `tight`: it follows its `=` without a blank, so no word of prose stands there.
 pub(super) fn is_password(scene: Scene<'_>, name: &[u8], v: Value, tight: bool) -> bool {
+    if !v.quoted
+        && name.eq_ignore_ascii_case(b"pass")
+        && is_test_result(scene.text.cut(v.span.0, v.span.1))
+    {
+        return false;
+    }
     let bytes = scene.text.cut(v.span.0, v.span.1);
     if bytes.len() < 3 || bytes.len() > 256 || is_nothing(scene, bytes, v.quoted) {
         return false;
@@ -64,6 +70,12 @@ pub(super) fn is_secret(scene: Scene<'_>, name: &[u8], v: Value, env: bool) -> b
     let symbols = bytes.iter().filter(|b| b.is_ascii_punctuation()).count();
     (is_random(bytes) && distinct(bytes) >= 5)
         || (bytes.len() >= 8 && symbols > 0 && symbols * 2 < bytes.len() && v.quoted)
+}
+
+/// `pass=120`, `PASS: test_login`: a count of tests, or the name of one.
+fn is_test_result(value: &[u8]) -> bool {
+    (value.len() <= 4 && value.iter().all(u8::is_ascii_digit))
+        || (value.contains(&b'_') && value.iter().all(|b| b.is_ascii_lowercase() || *b == b'_'))
 }
 
 /// `user:password` in base64, as Docker's configuration keeps it.

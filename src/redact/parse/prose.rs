@@ -17,6 +17,10 @@ pub(super) fn read(scene: Scene<'_>, hit: Span, found: &mut Vec<Span>) {
         return;
     }
     let from = found.len();
+    if let Some(words) = phrase(scene, hit) {
+        found.push(words);
+        return;
+    }
     after(scene, hit.1, found);
     before(scene, hit.0, found);
     let word = text.cut(hit.0, hit.1);
@@ -61,6 +65,59 @@ fn token(text: Text<'_>, at: usize) -> Option<(Span, bool, usize)> {
     let next = v.span.1 + usize::from(v.quoted);
     Some((v.span, v.quoted || bold, next))
 }
+
+/// `the passphrase is correct horse battery staple`: four to eight small words that make no sentence.
+fn phrase(scene: Scene<'_>, hit: Span) -> Option<Span> {
+    let text = scene.text;
+    if !judge::is_one_of(
+        text.cut(hit.0, hit.1),
+        &["passphrase", "password", "passwort"],
+    ) {
+        return None;
+    }
+    let line_end = text.line_end(hit.1, 200);
+    let start = [&b" is "[..], b" was ", b": ", b" to "]
+        .iter()
+        .filter_map(|link| Some(text.find(hit.1, line_end.min(hit.1 + 60), link)? + link.len()))
+        .min()?;
+    let is_part = |b: u8| b.is_ascii_lowercase() || b == b' ';
+    let end = text.skip(start, 120, is_part);
+    let ends = matches!(
+        text.at(end),
+        b'\n' | b'\r' | b'.' | b',' | b';' | b'!' | b')' | 0
+    );
+    let words: Vec<&[u8]> = text.cut(start, end).split(|&b| b == b' ').collect();
+    let fits = ends
+        && (4..=8).contains(&words.len())
+        && words.iter().all(|w| {
+            (3..=12).contains(&w.len())
+                && !judge::is_one_of(w, GRAMMAR)
+                && !judge::is_one_of(w, NEGATIONS)
+                && !judge::is_word_about(w)
+                && !(w.len() > 4 && PARTICIPLE_ENDS.iter().any(|e| w.ends_with(e.as_bytes())))
+        });
+    fits.then_some((start, end))
+}
+
+const PARTICIPLE_ENDS: &[&str] = &["ed", "ing", "ly", "able", "ible"];
+/// Words that hold a sentence together, and what is often said of a password.
+#[rustfmt::skip]
+const GRAMMAR: &[&str] = &[
+    "the", "and", "for", "but", "nor", "yet", "you", "your", "our", "their", "his", "her", "its",
+    "they", "them", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "that",
+    "this", "these", "those", "there", "here", "then", "than", "with", "without", "from", "into",
+    "onto", "over", "under", "about", "after", "before", "during", "until", "unless", "because",
+    "while", "since", "though", "although", "if", "whether", "has", "have", "had", "was", "were",
+    "are", "been", "does", "did", "can", "cannot", "could", "should", "would", "will", "may",
+    "might", "must", "shall", "also", "too", "very", "just", "only", "not", "now", "more", "most",
+    "less", "some", "any", "each", "every", "all", "both", "either", "same", "other", "one", "two",
+    "per", "via", "using", "used", "use", "set", "get", "got", "let", "make", "made", "gone",
+    "known", "given", "taken", "written", "kept", "held", "sent", "case", "characters", "chars",
+    "letters", "digits", "words", "secret", "login", "account", "field", "value", "string",
+    "variable", "file", "strong", "weak", "valid", "invalid", "default", "empty", "blank", "wrong",
+    "sensitive", "private", "public", "safe", "secure", "insecure", "still", "again", "please",
+    "minimum", "maximum", "least", "always", "them", "way", "anyone", "everyone", "nobody",
+];
 
 fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
     let text = scene.text;

@@ -14,6 +14,8 @@ use checks::{
 pub enum Validator {
     /// Looks made by a machine: letters and digits, at least eight different characters.
     Random,
+    /// A short code, perhaps of digits alone: two digits, six different characters.
+    Code,
     /// Letters of both cases and digits, as base62 and base64 have.
     Mixed,
     /// Luhn's check digit (ISO/IEC 7812-1, annex B).
@@ -119,6 +121,7 @@ impl Validator {
                 let letters = s.iter().any(u8::is_ascii_alphabetic);
                 letters && !d.is_empty() && super::text::distinct(value) >= 8
             }
+            Self::Code => d.len() >= 2 && super::text::distinct(value) >= 6,
             Self::Mixed => {
                 let case = |test: fn(&u8) -> bool| value.iter().any(test);
                 case(u8::is_ascii_uppercase)

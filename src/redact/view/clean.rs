@@ -249,7 +249,10 @@ const ENTITIES: &[(&str, &str)] = &[
 fn emphasis(text: Text<'_>, i: usize) -> Option<Step> {
     let mark = text.at(i);
     let end = text.skip(i, 4, |b| matches!(b, b'*' | b'`' | b'~'));
-    let inside = glue(text.before(i)) && glue(text.at(end));
+    let goes_on = glue(text.at(end))
+        || (end - i > 1 && matches!(text.at(end), b'/' | b'+' | b'.') && glue(text.at(end + 1)));
+    let inside =
+        (glue(text.before(i)) || (end - i > 1 && matches!(text.before(i), b'/' | b'+'))) && goes_on;
     if !inside || end - i > 3 || (mark == b'~' && end - i < 2) {
         return None;
     }

@@ -17,6 +17,9 @@ pub(super) fn build(text: Text<'_>, runs: &[(usize, usize)]) -> Draft {
             draft.put(&bytes, start, end);
             continue;
         }
+        if is_spaced(text.cut(start, end)) {
+            continue;
+        }
         // A run may begin with a path or a name: what follows its last separator can be base64 by itself.
         let mut from = start;
         for at in start..end {
@@ -36,7 +39,25 @@ pub(super) fn build(text: Text<'_>, runs: &[(usize, usize)]) -> Draft {
     draft
 }
 
+/// Whether the run is one of single characters or of bytes in hex with a sign between them.
+fn is_spaced(run: &[u8]) -> bool {
+    matches!(run.get(1), Some(b' ')) || matches!(run.get(2), Some(b' ' | b':'))
+}
+
 fn decode(run: &[u8]) -> Option<Vec<u8>> {
+    if is_spaced(run) {
+        let joined: Vec<u8> = match run.get(1) {
+            Some(b' ') => run.iter().copied().step_by(2).collect(),
+            _ => run.iter().copied().filter(u8::is_ascii_hexdigit).collect(),
+        };
+        let letters = joined.iter().filter(|b| b.is_ascii_alphabetic()).count();
+        return if run.get(1) == Some(&b' ') {
+            // Columns of digits are none.
+            (letters * 3 >= joined.len()).then_some(joined)
+        } else {
+            from_hex(&joined).and_then(readable)
+        };
+    }
     let run = run.strip_suffix(b"=").unwrap_or(run);
     let run = run.strip_suffix(b"=").unwrap_or(run);
     if run.len() >= 24 && run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit) {

@@ -23,7 +23,7 @@ impl Survey {
         let mut survey = Self {
             regions: Vec::new(),
             cuts: Vec::new(),
-            runs: long_runs(text),
+            runs: runs(text),
         };
         let mut next = 0;
         while let Some(step) = text
@@ -102,7 +102,8 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
     if text.before(end) == b'=' && end == i && text.before(end - 1).is_ascii_alphanumeric() {
         end -= 1;
     }
-    if !is_token(text.before(end)) {
+    let last = text.before(end);
+    if !is_token(last) && !is_mark(last) {
         return None;
     }
     let start = text.skip(i + 1, 24, |b| {
@@ -110,16 +111,33 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
     });
     // A token's own slash is not a comment's.
     let start = start - usize::from(text.before(start) == b'/' && text.before(start - 1) != b'/');
-    let goes_on = is_token(text.at(start)) || (continued && text.at(start) == b'.');
-    if !goes_on {
+    let first = text.at(start);
+    if !is_token(first) && !is_mark(first) {
         return None;
     }
-    let head = text.cut(start, text.skip(start, 40, is_token));
+    let inside = |b| is_token(b) || is_mark(b) || b == b':';
+    let head = text.cut(start, text.skip(start, 40, inside));
     // A plain word begins a line of prose, not the rest of a token.
     if !continued && is_plain_word(head) {
         return None;
     }
-    let tail = text.cut(text.back(end, 40, is_token), end);
+    let tail = text.cut(text.back(end, 40, inside), end);
+    // A mark at the joint ends a sentence, or begins one's rest, unless both sides are random.
+    if (is_mark(last) || is_mark(first))
+        && !(tail.len() >= 8 && is_random(tail) && head.len() >= 8 && is_random(head))
+    {
+        return (continued && !tail.is_empty() && !is_plain_word(head)).then_some((end, start));
+    }
+    // The beginning of a known token, not a word: what follows is long and random.
+    let prefix = head.len() >= 16
+        && is_random(head)
+        && (matches!(first, b'-' | b'_')
+            || tail
+                .iter()
+                .any(|&b| b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.' | b'~')));
+    if prefix && !tail.is_empty() {
+        return Some((end, start));
+    }
     // Nor does a token go on from one; a prefix in capitals may.
     if !continued && is_plain_word(tail) && tail.iter().any(u8::is_ascii_lowercase) {
         return None;
@@ -128,6 +146,74 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
         || (tail.len() >= 3 && is_random(tail))
         || (head.len() >= 3 && is_random(head) && tail.len() >= 3);
     plausible.then_some((end, start))
+}
+
+/// Signs that stand inside tokens as well as between words.
+fn is_mark(b: u8) -> bool {
+    matches!(b, b'.' | b'~' | b'$')
+}
+
+/// All runs that are worth decoding, in order.
+fn runs(text: Text<'_>) -> Vec<(usize, usize)> {
+    let mut runs = long_runs(text);
+    let spaced = spaced_runs(text);
+    if !spaced.is_empty() {
+        runs.extend(spaced);
+        runs.sort_unstable();
+    }
+    runs
+}
+
+/// Fewest characters, or bytes in hex, of a run that is written with a blank after each.
+const SPACED_MIN: usize = 16;
+
+/// Runs written as `s k - l i v e` or `73 6b 2d`.
+fn spaced_runs(text: Text<'_>) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    let mut i = 0;
+    while i < text.len() {
+        let run = [(i, 2), (i + 1, 2), (i, 3), (i + 1, 3), (i + 2, 3)]
+            .into_iter()
+            .filter(|&(at, _)| matches!(text.at(at), b' ' | b':'))
+            .find_map(|(at, period)| spaced(text, at, period));
+        i = match run {
+            Some((start, end)) if runs.last().is_none_or(|r| r.1 <= start) => {
+                runs.push((start, end));
+                end.max(i + SPACED_MIN)
+            }
+            _ => i + SPACED_MIN,
+        };
+    }
+    runs
+}
+
+/// The run around the separator at `at` whose parts are `period - 1` characters long.
+fn spaced(text: Text<'_>, at: usize, period: usize) -> Option<(usize, usize)> {
+    let sign = text.at(at);
+    let part = |from: usize| {
+        let unit = text.cut(from, from + period - 1);
+        unit.len() == period - 1
+            && if period == 2 {
+                sign == b' ' && unit.iter().all(u8::is_ascii_graphic)
+            } else {
+                unit.iter().all(u8::is_ascii_hexdigit)
+            }
+    };
+    let mut end = at;
+    while text.at(end) == sign && part(end + 1) {
+        end += period;
+    }
+    // Back over whole parts: one that is glued to something is the end of a word.
+    let mut start = at + 1;
+    while start > period - 1 && text.at(start - 1) == sign && part(start - period) {
+        let from = start - period;
+        if from > 0 && text.at(from - 1) != sign && !text.at(from - 1).is_ascii_whitespace() {
+            break;
+        }
+        start = from;
+    }
+    let count = (end + 1).saturating_sub(start) / period;
+    (start <= at && count >= SPACED_MIN).then_some((start, end))
 }
 
 fn is_run(b: u8) -> bool {
