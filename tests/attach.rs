@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use strongroom::attach::{Attached, Failure, Memory, Options, Role};
 use strongroom::key::KeySource;
 use strongroom::wire::Content;
-use strongroom::{Code, generate_key_file};
+use strongroom::{Code, generate_key_file, policy};
 use tempfile::TempDir;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and what follows it";
@@ -48,11 +48,16 @@ impl Home {
         self.options().open().unwrap()
     }
 
-    /// A process that holds the store, or works through the one that does.
+    /// A process that holds the store, or works through the one that does. Started while
+    /// another is about to open the store, it finds it locked and nobody to talk to yet.
     fn exec(&self) -> Exec {
-        let mut exec = Exec::spawn(self, "");
-        assert!(exec.call(VIEW).contains("/memories"));
-        exec
+        loop {
+            let mut exec = Exec::spawn(self, "");
+            if exec.call(VIEW).contains("/memories") {
+                return exec;
+            }
+            assert_eq!(exec.child.wait().unwrap().code(), Some(6));
+        }
     }
 }
 
@@ -81,7 +86,8 @@ impl Exec {
     }
 
     fn call(&mut self, line: &str) -> String {
-        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+        // It may have ended by itself.
+        let _written = writeln!(self.stdin.as_mut().unwrap(), "{line}");
         let mut answer = String::new();
         self.stdout.read_line(&mut answer).unwrap();
         answer
@@ -137,6 +143,10 @@ fn handles_of_one_process_share_the_store_and_the_last_one_closes_it() {
     let second = other_name.open().unwrap();
     assert_eq!((first.role(), second.role()), (HOLDER, HOLDER));
     text(&memory(&first), &create("/memories/a.md", "one\n"));
+    let of_first = memory(&first);
+    first.close().unwrap();
+    assert_eq!(of_first.execute(VIEW).failure.unwrap().code, Code::Other);
+    assert_eq!(first.role(), Role::Detached);
     first.close().unwrap();
     let of_second = memory(&second);
     assert!(text(&of_second, VIEW).contains("/memories/a.md"));
@@ -201,7 +211,10 @@ fn a_guest_gets_what_the_holder_would() {
         VIEW.to_owned(),
     ];
     let run = |memory: &Memory| {
-        let mut answers: Vec<String> = calls.iter().map(|call| memory.execute(call).to_json()).collect();
+        let mut answers: Vec<String> = calls
+            .iter()
+            .map(|call| memory.execute(call).to_json())
+            .collect();
         let put = memory.put_bytes("/memories/p.png", PNG);
         answers.push(put.to_json());
         let seen = memory.execute(r#"{"command":"view","path":"/memories/p.png"}"#);
@@ -236,7 +249,11 @@ fn a_guest_outlives_its_holder_and_serves_the_next_one() {
     text(&memory, &insert("/memories/a.md", "two\n"));
     assert_eq!(store.role(), HOLDER);
     let mut guest = home.exec();
-    assert!(guest.call(&insert("/memories/a.md", "three\n")).contains("edited"));
+    assert!(
+        guest
+            .call(&insert("/memories/a.md", "three\n"))
+            .contains("edited")
+    );
     drop(store);
     drop(memory);
     guest.end();
@@ -247,7 +264,10 @@ fn a_guest_outlives_its_holder_and_serves_the_next_one() {
     assert_eq!(store.role(), Role::Guest);
     killed.kill();
     assert_eq!(
-        text(&memory, r#"{"command":"view","path":"/memories/a.md","view_range":[1,3]}"#),
+        text(
+            &memory,
+            r#"{"command":"view","path":"/memories/a.md","view_range":[1,3]}"#
+        ),
         "Here's the content of /memories/a.md with line numbers:\n     1\tthree\n     2\ttwo\n     3\tone"
     );
 }
@@ -272,7 +292,10 @@ fn holders_that_end_in_order_lose_and_repeat_nothing() {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    text(&memory, &insert("/memories/a.md", &format!("{writer}-{line}\n")));
+                    text(
+                        &memory,
+                        &insert("/memories/a.md", &format!("{writer}-{line}\n")),
+                    );
                     written.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -291,7 +314,10 @@ fn holders_that_end_in_order_lose_and_repeat_nothing() {
         is_over.store(true, Ordering::Relaxed);
     });
     drop(holder);
-    let seen = text(&memory(&store), r#"{"command":"view","path":"/memories/a.md"}"#);
+    let seen = text(
+        &memory(&store),
+        r#"{"command":"view","path":"/memories/a.md"}"#,
+    );
     let mut lines: Vec<&str> = seen
         .lines()
         .skip(1)
@@ -314,7 +340,10 @@ fn two_processes_that_write_one_file_lose_no_line() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for line in 0..150 {
-                text(&guest, &insert("/memories/a.md", &format!("guest {line}\n")));
+                text(
+                    &guest,
+                    &insert("/memories/a.md", &format!("guest {line}\n")),
+                );
             }
         });
         for line in 0..150 {
@@ -380,7 +409,10 @@ struct DyingHolder {
 
 impl DyingHolder {
     fn start(home: &Home, connections: usize) -> Self {
-        let lock = File::options().write(true).open(home.path("s/LOCK")).unwrap();
+        let lock = File::options()
+            .write(true)
+            .open(home.path("s/LOCK"))
+            .unwrap();
         lock.try_lock().unwrap();
         let listener = UnixListener::bind(home.path("s/control")).unwrap();
         let calls = thread::spawn(move || {
@@ -421,7 +453,10 @@ fn a_write_whose_holder_died_is_not_repeated_and_says_so() {
     assert_eq!(answer.tool_use_id.as_deref(), Some("toolu_9"));
     assert!(answer.reply.is_error);
     let said = answer.reply.as_text().unwrap();
-    assert!(said.contains("unknown whether") && said.contains("view the path again"), "{said}");
+    assert!(
+        said.contains("unknown whether") && said.contains("view the path again"),
+        "{said}"
+    );
     assert!(answer.failure.is_some());
     assert_eq!(holder.end().len(), 1);
     assert_eq!(text(&memory, VIEW).lines().count(), 2);
@@ -445,7 +480,10 @@ fn a_view_whose_holder_died_is_asked_again() {
 
 #[test]
 fn a_guest_is_named_in_the_audit_log() {
-    let home = Home::new();
+    let home = Home(tempfile::tempdir().unwrap());
+    let audited = policy::load_named_or_path("strict").unwrap();
+    let made = home.options().create(true).policy(audited).open().unwrap();
+    made.close().unwrap();
     let exec = home.exec();
     let store = home.attach();
     let memory = store.tenant("a/b", Some("nurse-7"), Some("s-42")).unwrap();
@@ -456,6 +494,9 @@ fn a_guest_is_named_in_the_audit_log() {
         .output()
         .unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("nurse-7") && shown.contains("s-42"), "{shown}");
+    assert!(
+        shown.contains("nurse-7") && shown.contains("s-42"),
+        "{shown}"
+    );
     exec.end();
 }

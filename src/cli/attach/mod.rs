@@ -118,8 +118,8 @@ impl Options {
     }
 }
 
-/// A store that this process is attached to. Clones, and other handles to the same directory,
-/// share it; the last one that goes closes it.
+/// A store that this process is attached to. Handles to the same directory share it; the last
+/// one that goes closes it.
 #[derive(Clone)]
 pub struct Attached {
     site: Arc<site::Handle>,
@@ -181,14 +181,15 @@ impl Attached {
         self.site.new_key_file()
     }
 
-    /// Gives this handle up. The last one of the process closes the store, once the calls of
-    /// other processes that are under way are done. Dropping it does the same, without the
-    /// error.
+    /// Gives this handle up, with its clones and all that it made: they refuse work from now
+    /// on. The last handle of the process closes the store, once the calls of other processes
+    /// that are under way are done. Dropping it and all that it made does the same, without
+    /// the error.
     ///
     /// # Errors
     /// When the last sync fails.
-    pub fn close(self) -> Result<(), Failure> {
-        Arc::try_unwrap(self.site).map_or(Ok(()), site::Handle::close)
+    pub fn close(&self) -> Result<(), Failure> {
+        Ok(self.site.close()?)
     }
 }
 

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use strongroom::{Code, Error, StoreError, Tenant, Vault, wire};
 
-use super::super::control::calls::{Call, Work, acting};
 use super::super::control::Control;
+use super::super::control::calls::{Call, Work, acting};
 use super::super::held::Gate;
 use super::opener::Opener;
 use super::there::{Lost, There};
@@ -106,6 +107,7 @@ struct Here {
 /// A handle's share of a site. The last one of a site closes it.
 pub struct Handle {
     site: Arc<Site>,
+    is_closed: AtomicBool,
     new_key_file: Option<PathBuf>,
 }
 
@@ -140,7 +142,11 @@ impl Site {
         }
         state.handles += 1;
         drop(state);
-        Ok(Arc::new(Handle { site, new_key_file }))
+        Ok(Arc::new(Handle {
+            site,
+            is_closed: AtomicBool::new(false),
+            new_key_file,
+        }))
     }
 
     /// Where the store is now; looks for it if that is not known.
@@ -281,7 +287,7 @@ impl Here {
 impl Handle {
     /// Carries the call out, here or there.
     pub fn call(&self, caller: &Caller, work: &Work<'_>) -> Answer {
-        if let Err(error) = self.site.check_process() {
+        if let Err(error) = self.check_open() {
             return failed(work, error).into();
         }
         for _ in 0..ROUNDS_MAX {
@@ -316,7 +322,7 @@ impl Handle {
     }
 
     pub fn vault(&self) -> Result<Option<Vault>, Failure> {
-        self.site.check_process()?;
+        self.check_open()?;
         Ok(match self.site.place()? {
             Place::Here(here) => Some(here.vault.clone()),
             _ => None,
@@ -324,7 +330,7 @@ impl Handle {
     }
 
     pub fn role(&self) -> Role {
-        if self.site.check_process().is_err() {
+        if self.check_open().is_err() {
             return Role::Detached;
         }
         let state = self
@@ -345,21 +351,28 @@ impl Handle {
         self.new_key_file.as_deref()
     }
 
-    /// As dropping it, with the error.
-    pub fn close(self) -> Result<(), Failure> {
+    /// Gives the share up, once.
+    pub fn close(&self) -> Result<(), Error> {
+        // What came into a child by `fork` is its parent's to close.
         self.site.check_process()?;
-        let site = Arc::clone(&self.site);
-        mem::forget(self);
-        Ok(site.release()?)
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.site.release()
+    }
+
+    fn check_open(&self) -> Result<(), Error> {
+        self.site.check_process()?;
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(StoreError::Closed.into());
+        }
+        Ok(())
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // What came into a child by `fork` is its parent's to close.
-        if self.site.check_process().is_ok() {
-            let _closed = self.site.release();
-        }
+        let _closed = self.close();
     }
 }
 
