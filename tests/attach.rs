@@ -489,7 +489,7 @@ fn a_guest_is_named_in_the_audit_log() {
     let memory = store.tenant("a/b", Some("nurse-7"), Some("s-42")).unwrap();
     text(&memory, &create("/memories/a.md", "one\n"));
     let shown = Command::new(env!("CARGO_BIN_EXE_strongroom"))
-        .args("audit show --store s --key-file k --tenant a/b".split(' '))
+        .args("audit show --json --store s --key-file k --tenant a/b".split(' '))
         .current_dir(home.0.path())
         .output()
         .unwrap();
