@@ -15,6 +15,7 @@ use crate::wire::{self, Command, Reply};
 
 mod audit_log;
 mod builder;
+mod clear;
 mod create;
 mod delete;
 mod edits;
@@ -70,6 +71,26 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The answer of a host that has a reply of its own.
+    #[must_use]
+    pub fn replied(tool_use_id: Option<String>, reply: Reply) -> Self {
+        Self {
+            tool_use_id,
+            reply,
+            failure: None,
+        }
+    }
+
+    /// The answer where the store failed: the model reads a text without details.
+    #[must_use]
+    pub fn failed(tool_use_id: Option<String>, failure: Error) -> Self {
+        Self {
+            tool_use_id,
+            reply: texts::failed(&failure),
+            failure: Some(failure),
+        }
+    }
+
     /// The `tool_result` block as one line of JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -134,28 +155,11 @@ impl Tenant {
         let tool_use_id = request.tool_use_id;
         let command = match request.command {
             Ok(command) => command,
-            Err(error) => {
-                return Answer {
-                    tool_use_id,
-                    reply: Reply::from(&error),
-                    failure: None,
-                };
-            }
+            Err(error) => return Answer::replied(tool_use_id, Reply::from(&error)),
         };
         match self.run(&command) {
-            Ok(reply) => Answer {
-                tool_use_id,
-                reply,
-                failure: None,
-            },
-            Err(failure) => {
-                let reply = texts::failed(&failure);
-                Answer {
-                    tool_use_id,
-                    reply,
-                    failure: Some(failure),
-                }
-            }
+            Ok(reply) => Answer::replied(tool_use_id, reply),
+            Err(failure) => Answer::failed(tool_use_id, failure),
         }
     }
 

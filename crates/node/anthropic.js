@@ -1,0 +1,3 @@
+'use strict';
+const { ToolError } = require('@anthropic-ai/sdk/lib/tools/ToolError');
+module.exports = { StrongroomMemory: require('./handlers.js')(ToolError) };
