@@ -27,12 +27,12 @@ pub use error::{Code, Error};
 /// [`Tenant::export`] and [`Tenant::import`].
 pub use handler::transfer;
 pub use handler::{
-    Answer, AuditReport, Checkpoint, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault,
-    VaultBuilder,
+    Answer, AuditReport, Checkpoint, ErasureCheck, ExpireReport, HoldInfo, MasterRotated, NewKey,
+    RescanReport, Rotated, Slot, Tenant, Vault, VaultBuilder, erasure_state_word,
 };
 pub use store::{
-    AuditRecord, ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, Swept, TenantStats,
-    VerifyReport,
+    AuditRecord, ClockState, Depth, Erased, ErasureState, OpenMode, Problem, StoreError,
+    StoreStats, Swept, TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

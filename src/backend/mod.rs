@@ -18,7 +18,10 @@ mod sled_engine;
 mod sled_files;
 
 pub use fault::{Fault, FaultBackend, PowerLossBackend};
-pub use key_store::{Copy, FileKeyStore, Item, KeyStore, MemoryKeyStore, set_private_mode};
+pub use key_store::{
+    Copy, FileKeyStore, Item, KeyStore, MemoryKeyStore, overwrite_and_remove, rename_over,
+    set_private_mode,
+};
 pub use memory::MemoryBackend;
 pub use sled_engine::SledBackend;
 pub use sled_files::{

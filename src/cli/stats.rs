@@ -1,7 +1,7 @@
 //! `stats` and `tenant list`: totals over the store and its tenants.
 
 use serde_json::{Value, json};
-use strongroom::StoreStats;
+use strongroom::{ErasureState, StoreStats, erasure_state_word};
 
 use super::args::LookArgs;
 use super::failure::Stop;
@@ -14,6 +14,13 @@ pub fn run(args: &LookArgs) -> Result<(), Stop> {
     let tenants = stats.tenants.len() as u64;
     let files: u64 = stats.tenants.iter().map(|tenant| tenant.files).sum();
     let bytes: u64 = stats.tenants.iter().map(|tenant| tenant.bytes).sum();
+    let erased = stats.erased.len() as u64;
+    let is_purged = |state: ErasureState| state == ErasureState::Purged;
+    let purged = stats
+        .erased
+        .iter()
+        .filter(|erased| is_purged(erased.state))
+        .count() as u64;
     let totals = [
         ("tenants", tenants),
         ("files", files),
@@ -21,6 +28,8 @@ pub fn run(args: &LookArgs) -> Result<(), Stop> {
         ("disk_bytes", stats.backend.disk_bytes),
         ("commits", stats.commits),
         ("pending_removals", stats.pending_removals),
+        ("erased_tenants", erased),
+        ("erased_and_purged", purged),
     ];
     let times = [
         ("no_access_before", stats.oldest_access.map(utc)),
@@ -45,7 +54,7 @@ pub fn run(args: &LookArgs) -> Result<(), Stop> {
 pub fn list_tenants(args: &LookArgs) -> Result<(), Stop> {
     let stats = stats(args)?;
     let mut rows = vec![
-        ["TENANT", "FILES", "BYTES", "CREATED"]
+        ["TENANT", "FILES", "BYTES", "CREATED", "STATE"]
             .map(str::to_owned)
             .to_vec(),
     ];
@@ -57,13 +66,29 @@ pub fn list_tenants(args: &LookArgs) -> Result<(), Stop> {
             "files": tenant.files,
             "bytes": tenant.bytes,
             "created": created,
+            "state": "live",
         }));
         rows.push(vec![
             tenant.name,
             tenant.files.to_string(),
             tenant.bytes.to_string(),
             created,
+            "live".to_owned(),
         ]);
+    }
+    for erased in stats.erased {
+        let state = erasure_state_word(erased.state);
+        json.push(json!({
+            "tenant": Value::Null,
+            "tenant_id": erased.tenant_id,
+            "state": state,
+            "erased": utc(erased.started),
+            "deleted": erased.deleted.map(utc),
+            "purged": erased.purged.map(utc),
+        }));
+        let none = || "-".to_owned();
+        let state = format!("erased, {state}");
+        rows.push(vec![erased.tenant_id, none(), none(), none(), state]);
     }
     Out::new(args.json).answer(&table(&rows, &[1, 2]), &Value::Array(json))
 }

@@ -44,7 +44,7 @@ pub(super) struct Shared {
     in_force: RwLock<Arc<InForce>>,
     /// One change of the policy at a time; readers of it never wait for the disk.
     changing: Mutex<()>,
-    random: Arc<dyn Random>,
+    pub(super) random: Arc<dyn Random>,
 }
 
 /// A key slot of the store, as `key list` shows it.

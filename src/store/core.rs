@@ -11,7 +11,7 @@ use crate::backend::{Backend, BackendError, Batch, KeyStore};
 use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
-use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
+use crate::key::{FileTag, Keyring, Random, StoreId};
 use crate::policy::Retention;
 use crate::record::{Job, JobId, RecordKey, Root};
 use crate::retention::Schedule;
@@ -37,7 +37,7 @@ pub(super) struct StoreCrypto {
     pub(super) inventory: MacKey,
     pub(super) state: MacKey,
     pub(super) tag: MacKey,
-    pub(super) tenant: SecretKey,
+    pub(super) certificate: MacKey,
 }
 
 /// Everything that the store's callers and its reaper share.
@@ -48,6 +48,7 @@ pub(super) struct Core {
     pub(super) random: Arc<dyn Random>,
     pub(super) crypto: StoreCrypto,
     pub(super) keyring: Mutex<Keyring>,
+    master: Mutex<()>,
     pub(super) mode: OpenMode,
     pub(super) indexes: Indexes,
     pub(super) tenants: Mutex<HashMap<FileTag, Weak<Tenant>>>,
@@ -84,6 +85,19 @@ pub(super) struct Jobs {
     pub(super) staging: Mutex<HashSet<JobId>>,
     pub(super) changed: Condvar,
     pub(super) closing: AtomicBool,
+    /// How far a rotation is, and why a job stopped, for whoever waits for it.
+    pub(super) reports: Mutex<HashMap<JobId, JobReport>>,
+    /// Erased tenants: nothing is left to do, but that they were stays.
+    pub(super) erased: Mutex<HashMap<JobId, StoredJob>>,
+}
+
+/// What a job in the making has to say.
+#[derive(Default)]
+pub(super) struct JobReport {
+    /// Steps of how many.
+    pub(super) progress: (u64, u64),
+    /// Why it does not go on.
+    pub(super) stopped: Option<StoreError>,
 }
 
 /// A job, and the hash of its record as the root counts it.
@@ -150,14 +164,12 @@ impl Core {
             random: parts.random,
             crypto: parts.crypto,
             keyring: Mutex::new(parts.keyring),
+            master: Mutex::new(()),
             mode: parts.mode,
             indexes: Indexes::new(),
             tenants: Mutex::default(),
             heads: RwLock::new(parts.heads),
-            jobs: Jobs {
-                waiting: Mutex::new(parts.jobs),
-                ..Jobs::default()
-            },
+            jobs: Jobs::new(parts.jobs),
             audit: AuditState::new(),
             top: Mutex::new(parts.top),
             // A crash may have left commits that STATE does not name yet.
@@ -220,10 +232,7 @@ impl Core {
             return StoreError::OutcomeUnknown;
         }
         // One tenant's lost keys are no reason to stop the others' writes.
-        if !matches!(
-            error,
-            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
-        ) {
+        if !error.is_lost_key() {
             self.note_damage();
         }
         error
@@ -410,8 +419,18 @@ impl Core {
         self.top.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Held while the master key is being rotated.
+    pub(super) fn lock_master(&self) -> MutexGuard<'_, ()> {
+        self.master.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn lock_keyring(&self) -> MutexGuard<'_, Keyring> {
         self.keyring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the engine's directory.
+    pub(super) fn generation(&self) -> u32 {
+        self.lock_state().generation
     }
 
     /// How often STATE was written, for the test that counts syncs.

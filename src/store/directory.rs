@@ -24,7 +24,7 @@ use crate::key::{Keyring, Random};
 
 use super::open::{self, Checked, Ground};
 use super::safety_copy::{SafetyCopy, has_data};
-use super::{OpenMode, Store, StoreError, keyring};
+use super::{OpenMode, Store, StoreError, keyring, rekey_files};
 
 const FIRST_GENERATION: u32 = 1;
 
@@ -102,11 +102,17 @@ impl StoreDirectory {
             });
         }
         let lock = take_lock(&path.join("LOCK"), mode)?;
+        rekey_files::settle(path, mode).map_err(|error| StoreError::io(&error))?;
         Ok(Self {
             path: path.to_path_buf(),
             _lock: lock,
             mode,
         })
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The bytes of the keyring's two copies.
@@ -293,7 +299,7 @@ fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
     }
 }
 
-fn generation_name(number: u32) -> String {
+pub(super) fn generation_name(number: u32) -> String {
     format!("gen-{number:06}")
 }
 
@@ -322,7 +328,7 @@ fn temporary_sibling(path: &Path, random: &dyn Random) -> Result<PathBuf, StoreE
     Ok(parent_of(path).join(name))
 }
 
-fn make_directory(path: &Path) -> Result<(), StoreError> {
+pub(super) fn make_directory(path: &Path) -> Result<(), StoreError> {
     DirBuilder::new()
         .mode(0o700)
         .create(path)

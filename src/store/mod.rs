@@ -26,6 +26,7 @@ mod content;
 mod core;
 mod directory;
 mod durability;
+mod erase;
 mod error;
 mod expiry;
 mod holds;
@@ -33,20 +34,27 @@ mod index;
 mod jobs;
 mod keyring;
 mod open;
+mod raw;
 mod reader;
+mod rekey;
+mod rekey_files;
+mod rotate;
 mod safety_copy;
 mod state;
 mod sweep;
 mod tenant;
+mod tenant_keys;
 mod verify;
 mod walk;
 
 pub use audit::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
+pub use erase::{Erased, ErasureState};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
 pub(crate) use reader::Reader;
+pub(crate) use rekey::rekey;
 pub use sweep::Swept;
 pub(crate) use tenant::Tenant;
 pub use verify::{Depth, Problem, VerifyReport};
@@ -83,8 +91,10 @@ pub struct StoreStats {
     pub clock: ClockState,
     /// How many commits were made so far.
     pub commits: u64,
-    /// Removals that are not finished yet.
+    /// Removals, rotations and erasures that are not finished yet.
     pub pending_removals: u64,
+    /// Tenants that were erased, the oldest first.
+    pub erased: Vec<Erased>,
     /// The engine's figures.
     pub backend: BackendStats,
     /// How often STATE was written since the store was opened.
@@ -122,6 +132,25 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(directory);
         self
+    }
+
+    /// Keeps the directory locked beyond the closing of the store.
+    fn take_directory(&self) -> Option<StoreDirectory> {
+        self.directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Where the store lies, if it lies in a directory.
+    fn path(&self) -> Option<std::path::PathBuf> {
+        let directory = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        directory
+            .as_ref()
+            .map(|directory| directory.path().to_path_buf())
     }
 
     fn start(core: Arc<Core>, policy: String) -> Result<Self, StoreError> {
@@ -329,6 +358,7 @@ impl Store {
             clock: self.core.clock_state(),
             commits: self.core.root().seq,
             pending_removals: self.core.pending_jobs() as u64,
+            erased: self.erased(),
             backend: self.core.backend.stats()?,
             state_writes: self.core.state_writes(),
         })

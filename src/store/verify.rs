@@ -63,6 +63,11 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     if let Err(error) = core.read_chain(STORE_CHAIN, None, &core.root().audit, |_| ()) {
         report.problem(None, None, &error);
     }
+    for job in core.erasures() {
+        if let Err(error) = core.read_chain(job.tenant, None, &job.audit, |_| ()) {
+            report.problem(None, None, &error);
+        }
+    }
     for tag in core.known_heads() {
         report.tenants += 1;
         // The key file is read again: the running process does not need it, the next one does.
@@ -103,11 +108,7 @@ impl VerifyReport {
         let was_damaged = self.is_damaged;
         self.push(tenant, path, &error.to_string());
         // One tenant's lost keys are no reason to stop the writes of all others.
-        let is_keys = matches!(
-            error,
-            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
-        );
-        self.is_damaged = was_damaged || !is_keys;
+        self.is_damaged = was_damaged || !error.is_lost_key();
     }
 
     fn push(&mut self, tenant: Option<&Tenant>, path: Option<&str>, what: &str) {
@@ -196,7 +197,7 @@ fn verify_tenant(
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
         check_trash(core, tenant, &live, report);
-        reach_trash(core, tenant, &live, &mut reached);
+        reach_trash(core, &live, &mut reached);
         find_strays(core, tenant, id, &reached, report);
     }
     Some(id)
@@ -273,7 +274,8 @@ impl TreeWalk<'_> {
 fn check_trash(core: &Core, tenant: &Tenant, live: &Live, report: &mut VerifyReport) {
     let jobs = stored_jobs(core)
         .into_iter()
-        .filter(|job| job.tag == tenant.tag);
+        .filter_map(|job| job.removal().cloned())
+        .filter(|job| job.tenant == live.crypto.id);
     for directory in jobs.flat_map(|job| job.directories) {
         let Some(expected) = directory.unchecked else {
             continue;
@@ -287,10 +289,11 @@ fn check_trash(core: &Core, tenant: &Tenant, live: &Live, report: &mut VerifyRep
 }
 
 /// Adds what unfinished work still has to remove.
-fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached) {
+fn reach_trash(core: &Core, live: &Live, reached: &mut Reached) {
     let jobs = stored_jobs(core)
         .into_iter()
-        .filter(|job| job.tag == tenant.tag);
+        .filter_map(|job| job.removal().cloned())
+        .filter(|job| job.tenant == live.crypto.id);
     let mut directories: Vec<NodeId> = Vec::new();
     for job in jobs {
         directories.extend(job.directories.iter().map(|directory| directory.id));
@@ -386,7 +389,7 @@ fn find_strange_tenants(
             let is_known = |known: &HashSet<_>| tenant.is_some_and(|id| known.contains(&id));
             if !is_known(&known) {
                 // It may have been created since the tenants were listed.
-                known.extend(stored_jobs(core).into_iter().map(|job| job.tenant));
+                known.extend(stored_jobs(core).iter().map(Job::tenant));
                 known.extend(
                     core.known_heads()
                         .into_iter()
