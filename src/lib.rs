@@ -31,7 +31,7 @@ pub use handler::{
     RescanReport, Rotated, Slot, Tenant, Vault, VaultBuilder, erasure_state_word,
 };
 pub use store::{
-    AuditRecord, ClockState, Depth, Erased, ErasureState, OpenMode, Problem, StoreError,
+    AuditRecord, ClockState, Compacted, Depth, Erased, ErasureState, OpenMode, Problem, StoreError,
     StoreStats, Swept, TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;

@@ -153,6 +153,14 @@ Example:
 From a compressed archive:
   gunzip -c memory.tar.gz | strongroom import --store ./memory --key-file ./memory.key --tar -")]
     Import(ImportArgs),
+    /// Write the engine's files anew, with only what is stored now in them.
+    ///
+    /// Deleted ciphertext goes, and so does the room that it takes. Needs room for a second
+    /// copy of what is stored. Writes wait meanwhile, reads go on.
+    #[command(after_help = "\
+Example:
+  strongroom compact --store ./memory --key-file ./memory.key")]
+    Compact(LookArgs),
     /// Show totals. Writes nothing.
     #[command(after_help = "\
 Example:

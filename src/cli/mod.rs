@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 
 mod args;
 mod audit;
+mod compact;
 mod control;
 mod desk;
 mod erase;
@@ -97,6 +98,7 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         },
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
+        Command::Compact(args) => compact::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Tenant { command } => match command {
             TenantCommand::List(args) => stats::list_tenants(args),

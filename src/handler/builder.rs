@@ -158,6 +158,7 @@ impl VaultBuilder {
                     keys: Arc::clone(keys),
                     clock: Arc::clone(&self.clock),
                     random: Arc::clone(&self.random),
+                    place: None,
                 };
                 let credential = source.resolve(None)?;
                 self.open_ground(ground, &credential)

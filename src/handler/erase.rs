@@ -68,10 +68,16 @@ impl Vault {
             Err(Abort::Refused(Some(_))) => return Err(StoreError::Held.into()),
             Err(Abort::Failed(error)) => return Err(error.into()),
         };
-        store.wait_for_job(job, progress)?;
-        store
-            .erased_by(job)
-            .ok_or_else(|| StoreError::Damaged("the list of unfinished work").into())
+        let waited = store.wait_for_job(job, progress);
+        match (waited, store.erased_by(job)) {
+            (Ok(()), Some(erased)) => Ok(erased),
+            // What is left is to write the engine's files anew, which needs room.
+            (Err(StoreError::NoSpace), Some(erased)) if erased.state == ErasureState::Deleted => {
+                Ok(erased)
+            }
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), None) => Err(StoreError::Damaged("the list of unfinished work").into()),
+        }
     }
 
     /// The tenants that were erased, the oldest first.

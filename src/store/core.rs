@@ -1,6 +1,7 @@
 //! The parts that all of a store's work shares, and the one way a batch reaches the backend.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
@@ -26,7 +27,7 @@ use super::{OpenMode, StoreError};
 
 /// Room that must be left on the disk before a write starts, beyond the write itself:
 /// the engine writes whole segments and cannot stand a full disk.
-const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
+pub(super) const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
 
 /// The store's own keys, ready for use.
 pub(super) struct StoreCrypto {
@@ -49,6 +50,9 @@ pub(super) struct Core {
     pub(super) crypto: StoreCrypto,
     pub(super) keyring: Mutex<Keyring>,
     master: Mutex<()>,
+    compacting: Mutex<()>,
+    /// The store's directory, if it lies in one.
+    pub(super) place: Option<PathBuf>,
     pub(super) mode: OpenMode,
     pub(super) indexes: Indexes,
     pub(super) tenants: Mutex<HashMap<FileTag, Weak<Tenant>>>,
@@ -140,6 +144,7 @@ pub(super) struct CoreParts {
     pub(super) jobs: HashMap<JobId, StoredJob>,
     pub(super) top: Top,
     pub(super) state: State,
+    pub(super) place: Option<PathBuf>,
 }
 
 impl Core {
@@ -165,6 +170,8 @@ impl Core {
             crypto: parts.crypto,
             keyring: Mutex::new(parts.keyring),
             master: Mutex::new(()),
+            compacting: Mutex::new(()),
+            place: parts.place,
             mode: parts.mode,
             indexes: Indexes::new(),
             tenants: Mutex::default(),
@@ -417,6 +424,37 @@ impl Core {
     /// The root and its sealed bytes, for `verify` to compare with what is stored.
     pub(super) fn lock_top(&self) -> MutexGuard<'_, Top> {
         self.top.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held while the engine's files are written anew.
+    pub(super) fn lock_compacting(&self) -> MutexGuard<'_, ()> {
+        self.compacting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets STATE name another directory of the engine, in which all up to this commit is
+    /// durable.
+    pub(super) fn name_generation(
+        &self,
+        generation: u32,
+        seq: u64,
+        root_digest: [u8; 32],
+    ) -> Result<(), StoreError> {
+        self.write_state(|state| {
+            state.generation = generation;
+            state.seq = seq;
+            state.root_digest = root_digest;
+            state.clean = false;
+        })
+        .inspect_err(|_| self.fail())?;
+        self.durability.reached(seq);
+        Ok(())
+    }
+
+    /// The newest commit that was applied.
+    pub(super) fn applied_seq(&self) -> u64 {
+        self.durability.applied_seq()
     }
 
     /// Held while the master key is being rotated.

@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::backend::{
-    Backend, BackendError, Copy, Derived, FileKeyStore, Item, KeyStore, SledBackend, bring_back,
-    remove_aside, remove_half_written_snapshots, set_aside, set_private_mode,
+    Backend, BackendError, Copy, Derived, FileKeyStore, Item, KeyStore, SledBackend, SwitchBackend,
+    bring_back, remove_aside, remove_half_written_snapshots, set_aside, set_private_mode,
 };
 use crate::clock::Clock;
 use crate::key::{Keyring, Random};
 
 use super::open::{self, Checked, Ground};
 use super::safety_copy::{SafetyCopy, has_data};
-use super::{OpenMode, Store, StoreError, keyring, rekey_files};
+use super::{OpenMode, Store, StoreError, compact, keyring, rekey_files};
 
 const FIRST_GENERATION: u32 = 1;
 
@@ -148,6 +148,10 @@ impl StoreDirectory {
             Ok(checked) => {
                 copy.discard()?;
                 remove_aside(&live).map_err(|error| StoreError::io(&error))?;
+                if self.mode == OpenMode::ReadWrite {
+                    compact::remove_other_generations(&self.path, number)
+                        .map_err(|error| StoreError::io(&error))?;
+                }
                 if needs_repair && self.mode == OpenMode::ReadWrite {
                     keyring::write(&*keys, &keyring)?;
                 }
@@ -184,12 +188,14 @@ fn check_generation(
     random: &Arc<dyn Random>,
 ) -> Result<Checked, StoreError> {
     let attempt = || {
-        let backend: Arc<dyn Backend> = Arc::new(SledBackend::open(live).map_err(not_opened)?);
+        let engine = SledBackend::open(live).map_err(not_opened)?;
+        let backend: Arc<dyn Backend> = Arc::new(SwitchBackend::new(Arc::new(engine)));
         let ground = Ground {
             backend: Arc::clone(&backend),
             keys: Arc::clone(keys),
             clock: Arc::clone(clock),
             random: Arc::clone(random),
+            place: live.parent().map(Path::to_path_buf),
         };
         open::check(ground, keyring).inspect_err(|_| {
             let _closed = backend.close();
@@ -252,6 +258,7 @@ fn build(
         keys,
         clock: Arc::clone(clock),
         random: Arc::clone(random),
+        place: None,
     };
     open::create(&ground, keyring, policy, FIRST_GENERATION)?;
     drop(ground);

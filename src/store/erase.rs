@@ -264,8 +264,8 @@ impl Core {
         match job.stage {
             ErasureStage::KeyFile => self.step_key_file(id, job, mac),
             ErasureStage::Records => self.step_records(id, job, mac),
-            // `purged` takes the first of these on.
-            ErasureStage::Deleted | ErasureStage::Purged | ErasureStage::Rekeyed => Ok(()),
+            ErasureStage::Deleted => self.compact(|_, _| ()).map(drop),
+            ErasureStage::Purged | ErasureStage::Rekeyed => Ok(()),
         }
     }
 

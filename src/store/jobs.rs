@@ -36,7 +36,7 @@ pub(super) fn reap(core: &Core) {
     while let Some(id) = next_job(core) {
         match core.step_job(id, &mut walks) {
             Ok(()) => std::thread::yield_now(),
-            Err(StoreError::NoSpace) => {
+            Err(StoreError::NoSpace) if !core.is_purge(id) => {
                 core.report_stopped(id, StoreError::NoSpace);
                 wait_for_room(core);
             }
@@ -44,6 +44,11 @@ pub(super) fn reap(core: &Core) {
             // writers and readers report what is wrong, `verify` names it.
             Err(error) => {
                 core.report_stopped(id, error);
+                if core.is_purge(id) {
+                    // It still waits for whoever writes the files anew.
+                    core.park(id);
+                    continue;
+                }
                 core.jobs
                     .waiting
                     .lock()
@@ -102,7 +107,7 @@ fn next_job(core: &Core) -> Option<JobId> {
             .unwrap_or_else(PoisonError::into_inner);
         let ready = waiting
             .iter()
-            .filter(|(id, stored)| !staging.contains(*id) && stored.is_ready())
+            .filter(|(id, stored)| !staging.contains(*id) && core.is_ready(stored))
             .min_by_key(|(_, stored)| stored.turn())
             .map(|(id, _)| *id);
         drop(staging);
@@ -118,6 +123,43 @@ fn next_job(core: &Core) -> Option<JobId> {
 }
 
 impl Core {
+    /// Whether the reaper has something to do for a job.
+    fn is_ready(&self, stored: &StoredJob) -> bool {
+        stored.has_work() || self.can_compact()
+    }
+
+    /// Leaves a job alone until the store is next opened.
+    fn park(&self, id: JobId) {
+        self.jobs
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id);
+        self.jobs.changed.notify_all();
+    }
+
+    /// Whether a job only waits for the engine's files to be written anew.
+    fn is_purge(&self, id: JobId) -> bool {
+        let waiting = self
+            .jobs
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        waiting.get(&id).is_some_and(|stored| !stored.has_work())
+    }
+
+    /// Whether the reaper works, or will, on this job.
+    pub(super) fn is_pending(&self, id: JobId, stored: Option<&StoredJob>) -> bool {
+        let staging = self
+            .jobs
+            .staging
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        stored.is_some_and(|stored| {
+            stored.has_work() || (self.can_compact() && !staging.contains(&id))
+        })
+    }
+
     /// Hands a job that a commit has stored to the reaper.
     pub(super) fn start_job(&self, id: JobId, job: StoredJob) {
         let mut reports = self
@@ -191,7 +233,7 @@ impl Core {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .values()
-            .filter(|stored| stored.is_ready())
+            .filter(|stored| stored.has_work())
             .count()
     }
 
@@ -381,14 +423,15 @@ impl Core {
 }
 
 impl StoredJob {
-    /// Whether the reaper has something to do for it.
-    pub(super) fn is_ready(&self) -> bool {
+    /// Whether there is more to do than to write the engine's files anew.
+    pub(super) fn has_work(&self) -> bool {
         !matches!(&self.job, Job::Erase(job) if job.stage >= ErasureStage::Deleted)
     }
 
     /// Erasures first, and removals before rotations, which wait for them.
     fn turn(&self) -> u8 {
         match &self.job {
+            Job::Erase(job) if job.stage >= ErasureStage::Deleted => 3,
             Job::Erase(_) => 0,
             Job::Remove(_) => 1,
             Job::Rotate(_) => 2,

@@ -22,6 +22,7 @@ use crate::retention::Schedule;
 mod audit;
 mod change;
 mod clock;
+mod compact;
 mod content;
 mod core;
 mod directory;
@@ -62,6 +63,7 @@ pub(crate) use walk::{Directory, Urgency, Walk};
 
 use self::core::Core;
 pub use clock::ClockState;
+pub use compact::Compacted;
 
 /// Whether a store may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -31,6 +31,8 @@ pub(crate) struct Ground {
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
+    /// The store's directory, if it lies in one.
+    pub(crate) place: Option<std::path::PathBuf>,
 }
 
 /// Writes the first root and the policy of a new store.
@@ -96,6 +98,7 @@ pub(super) fn begin(
         jobs: HashMap::new(),
         top: Top { root, sealed },
         state: first,
+        place: None,
     }))
 }
 
@@ -154,6 +157,7 @@ pub(crate) fn start(
         jobs: listed.jobs,
         top,
         state,
+        place: ground.place,
     }));
     Store::start(core, listed.policy)
 }

@@ -85,6 +85,7 @@ fn build(
         keys: Arc::new(FileKeyStore::new(new)),
         clock: Arc::clone(&core.clock),
         random: Arc::clone(&core.random),
+        place: None,
     };
     keyring::write(&*ground.keys, &keyring)?;
     let old = core.root();

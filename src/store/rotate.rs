@@ -88,7 +88,7 @@ impl Store {
                 .waiting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            let ready = waiting.iter().find(|(_, stored)| stored.is_ready());
+            let ready = waiting.iter().find(|(_, stored)| stored.has_work());
             let Some(id) = ready.map(|(id, _)| *id) else {
                 return Ok(());
             };
@@ -114,9 +114,7 @@ impl Store {
                 .waiting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            let is_pending = waiting
-                .get(&id)
-                .is_some_and(super::core::StoredJob::is_ready);
+            let is_pending = core.is_pending(id, waiting.get(&id));
             let mut reports = core
                 .jobs
                 .reports

@@ -272,7 +272,7 @@ impl Core {
             crypto,
             head,
             sealed,
-            seq: self.root().seq,
+            seq: self.applied_seq(),
         }))
     }
 
