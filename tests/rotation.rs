@@ -14,14 +14,17 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use strongroom::backend::{Fault, FaultBackend, MemoryBackend, MemoryKeyStore};
+use strongroom::backend::{
+    Copy, Fault, FaultBackend, Item, KeyStore, MemoryBackend, MemoryKeyStore,
+};
 use strongroom::key::{KdfParams, KeyError, KeySource};
 use strongroom::{Code, Error, NewKey, StoreError, Vault};
 use zeroize::Zeroizing;
 
+use support::ground::{Point, Watch, WatchedKeys};
 use support::rng::Rng;
 use support::tree::{Tree, difference, read_tree};
 use support::workload::Worker;
@@ -170,6 +173,62 @@ fn a_key_file_from_before_a_rotation_opens_nothing_and_is_named() {
         fs::write(path, bytes).unwrap();
     }
     assert_whole(&home.open(), "with the right key file");
+}
+
+/// A file from the middle of a rotation has the key before and the new one.
+#[test]
+fn a_retired_key_that_comes_back_is_forgotten_again() {
+    let (memory, keys) = (
+        Arc::new(MemoryBackend::new()),
+        Arc::new(MemoryKeyStore::new()),
+    );
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&written);
+    let watch = Watch::new(move |point| {
+        if let Point::Write(item @ Item::Tenant(_), _, bytes) = point {
+            into.lock().unwrap().push((*item, bytes.clone()));
+        }
+    });
+    let line = Zeroizing::new(key_line());
+    let open = || {
+        let inner: Arc<dyn KeyStore> = keys.clone();
+        let watch = Arc::clone(&watch);
+        Vault::builder()
+            .on(memory.clone(), Arc::new(WatchedKeys { inner, watch }))
+            .key_source(KeySource::Line(line.clone()))
+            .policy(plain_policy())
+            .create(true)
+            .open()
+            .unwrap()
+    };
+    let vault = open();
+    let tree = fill(&vault, "one", 1, 40);
+    vault.rotate_keys(Some("one"), |_, _, _| ()).unwrap();
+    vault.close().unwrap();
+    // Made with the tenant, with the second key in it, without the first.
+    let files = written.lock().unwrap().clone();
+    assert_eq!(files.len(), 3);
+    let (item, middle) = &files[1];
+    keys.write(*item, Copy::A, middle).unwrap();
+    let vault = open();
+    assert_holds(&vault, "one", &tree);
+    assert_eq!(written.lock().unwrap().len(), 4);
+    assert_whole(&vault, "with a retired key that came back");
+}
+
+#[test]
+fn verify_names_a_key_file_that_was_put_back_under_a_running_store() {
+    let home = Home::new();
+    let vault = home.open();
+    fill(&vault, "one", 1, 10);
+    let before = key_files(&home.store());
+    vault.rotate_keys(Some("one"), |_, _, _| ()).unwrap();
+    for (path, bytes) in &before {
+        fs::write(path, bytes).unwrap();
+    }
+    let report = vault.verify(strongroom::Depth::Quick).unwrap();
+    assert_eq!(report.problems.len(), 1);
+    assert!(report.problems[0].what.contains("older"), "{report:?}");
 }
 
 #[test]
@@ -421,4 +480,131 @@ fn key_line() -> String {
     let path = home.path().join("key");
     strongroom::generate_key_file(&path).unwrap();
     fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn every_key_is_new_after_a_full_rotation() {
+    let home = Home::new();
+    let vault = home.open();
+    let trees = ["one", "team/two"].map(|name| (name, fill(&vault, name, 21, 80)));
+    let held = vault.tenant("one").unwrap();
+    assert!(
+        !held
+            .add_hold("/memories/w", "audit", None)
+            .unwrap()
+            .is_error
+    );
+    assert!(
+        !vault
+            .tenant("gone")
+            .unwrap()
+            .create("/memories/a.md", "a\n")
+            .unwrap()
+            .is_error
+    );
+    let erased = vault.erase_tenant("gone", |_, _| ()).unwrap();
+    let checkpoint = vault
+        .policy()
+        .audit
+        .enabled
+        .then(|| vault.checkpoint().unwrap());
+    let before = vault.stats().unwrap();
+    drop(held);
+    vault.close().unwrap();
+    let names = ["keyring.a", "keyring.b", "STATE"].map(|name| home.store().join(name));
+    let old = names.each_ref().map(|name| fs::read(name).unwrap());
+    let old_keys = key_files(&home.store());
+
+    let next = home.other_key("next");
+    let credential = credential(&next);
+    let mut calls = 0;
+    let rotated = Vault::builder()
+        .path(home.store())
+        .key_file(home.key())
+        .rotate_full(Some(&new_key(&credential)), false, |_, _| calls += 1)
+        .unwrap();
+    assert_eq!((rotated.kept.len(), rotated.dropped.len()), (1, 0));
+    assert!(calls > 10);
+
+    let error = home.try_open(&home.key()).map(drop).unwrap_err();
+    assert!(
+        matches!(error, Error::Key(KeyError::WrongCredential)),
+        "{error}"
+    );
+    let vault = home.try_open(&next).unwrap();
+    for (name, tree) in &trees {
+        assert_holds(&vault, name, tree);
+    }
+    assert_whole(&vault, "after a full rotation");
+    let after = vault.stats().unwrap();
+    let totals = |stats: &strongroom::StoreStats| {
+        stats
+            .tenants
+            .iter()
+            .map(|one| (one.name.clone(), one.files, one.bytes, one.created))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(totals(&after), totals(&before));
+    assert_eq!(vault.tenant("one").unwrap().holds().unwrap().len(), 1);
+    assert!(
+        vault
+            .erased()
+            .iter()
+            .any(|one| one.tenant_id == erased.tenant_id)
+    );
+    assert!(checkpoint.is_none_or(|line| vault.has_checkpoint(&line).unwrap()));
+    assert!(
+        !vault
+            .tenant("team/two")
+            .unwrap()
+            .create("/memories/new.md", "n\n")
+            .unwrap()
+            .is_error
+    );
+    vault.close().unwrap();
+
+    // What somebody kept of before opens none of the new files.
+    let new_keys = key_files(&home.store());
+    assert!(old_keys.keys().all(|path| !new_keys.contains_key(path)));
+    let new = names.each_ref().map(|name| fs::read(name).unwrap());
+    for (name, bytes) in names.iter().zip(&old).take(2) {
+        fs::write(name, bytes).unwrap();
+    }
+    let error = home.try_open(&home.key()).map(drop).unwrap_err();
+    assert_eq!(error.code(), Code::Integrity, "{error}");
+    for (name, bytes) in names.iter().zip(&old) {
+        fs::write(name, bytes).unwrap();
+    }
+    let error = home.try_open(&home.key()).map(drop).unwrap_err();
+    assert_eq!(error.code(), Code::Integrity, "{error}");
+    for (name, bytes) in names.iter().zip(&new) {
+        fs::write(name, bytes).unwrap();
+    }
+    assert_whole(&home.try_open(&next).unwrap(), "with the files of now");
+}
+
+#[test]
+fn a_full_rotation_of_a_damaged_store_changes_nothing() {
+    let home = Home::new();
+    let vault = home.open();
+    let tree = fill(&vault, "one", 22, 30);
+    fill(&vault, "two", 23, 10);
+    vault.close().unwrap();
+    let keys = key_files(&home.store());
+    let (path, bytes) = keys.iter().next().unwrap();
+    fs::remove_file(path).unwrap();
+    let builder = || Vault::builder().path(home.store()).key_file(home.key());
+    let error = builder().rotate_full(None, false, |_, _| ()).unwrap_err();
+    assert_eq!(error.code(), Code::Key, "{error}");
+    fs::write(path, bytes).unwrap();
+    let vault = home.open();
+    assert_holds(&vault, "one", &tree);
+    assert_whole(&vault, "unchanged");
+    assert!(!home.store().join("rekey").exists());
+    vault.close().unwrap();
+    // While somebody else holds the store it does not start.
+    let held = home.open();
+    let error = builder().rotate_full(None, false, |_, _| ()).unwrap_err();
+    assert_eq!(error.code(), Code::Locked);
+    drop(held);
 }

@@ -164,25 +164,12 @@ impl Core {
             .clone()
     }
 
-    fn audit_place<'k>(&self, key: &'k [u8]) -> Place<'k> {
+    pub(super) fn audit_place<'k>(&self, key: &'k [u8]) -> Place<'k> {
         Place {
             store: self.crypto.id,
             epoch: 0,
             key,
         }
-    }
-
-    /// The record of an entry that exists already, by its JSON text.
-    pub(super) fn seal_audit_entry(
-        &self,
-        tenant: TenantId,
-        seq: u64,
-        json: &str,
-    ) -> Result<Pair, StoreError> {
-        let key = RecordKey::Audit(tenant, seq).to_bytes();
-        let place = self.audit_place(&key);
-        let sealed = seal::seal_record(&place, &self.crypto.audit, &*self.random, json.as_bytes())?;
-        Ok((key, sealed))
     }
 
     /// Notes an operation that changed nothing: a view or a refusal.

@@ -141,6 +141,25 @@ impl Core {
         })
     }
 
+    /// Lets STATE name another directory of the engine, in which all up to this commit is
+    /// durable.
+    fn name_generation(
+        &self,
+        generation: u32,
+        seq: u64,
+        root_digest: [u8; 32],
+    ) -> Result<(), StoreError> {
+        self.write_state(|state| {
+            state.generation = generation;
+            state.seq = seq;
+            state.root_digest = root_digest;
+            state.clean = false;
+        })
+        .inspect_err(|_| self.fail())?;
+        self.durability.reached(seq);
+        Ok(())
+    }
+
     /// Copies all records to a new generation. Durable when it returns.
     fn build_generation(
         &self,

@@ -9,7 +9,8 @@ use crate::record::{CHUNK_BYTES, ContentId, Job, JobId, RecordKey, Removal, padd
 
 use super::StoreError;
 use super::change::CHUNKS_INLINE_MAX;
-use super::core::{Core, StoredJob, TopChange};
+use super::core::{Core, TopChange};
+use super::job_list::StoredJob;
 use super::tenant::{Tenant, TenantCrypto};
 
 /// The chunks of a content, the last one padded with zeros.

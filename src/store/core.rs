@@ -1,9 +1,9 @@
 //! The parts that all of a store's work shares, and the one way a batch reaches the backend.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use sha2::{Digest, Sha256};
 
@@ -21,6 +21,7 @@ use crate::seal::{self, Place};
 use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
 use super::durability::{Applied, Durability};
 use super::index::{Indexes, ShortMac, short};
+use super::job_list::{Jobs, StoredJob};
 use super::state::{self, State};
 use super::tenant::Tenant;
 use super::{OpenMode, StoreError};
@@ -70,7 +71,7 @@ pub(super) struct Core {
     in_use: AtomicBool,
     /// The counter of the keyring that is on the disk: what the root may name.
     keyring_counter: AtomicU64,
-    durability: Durability,
+    pub(super) durability: Durability,
     damaged: AtomicBool,
     state_writes: AtomicU64,
     process: u32,
@@ -80,35 +81,6 @@ pub(super) struct Core {
 pub(super) struct Top {
     pub(super) root: Root,
     pub(super) sealed: Vec<u8>,
-}
-
-/// Unfinished work: what waits, and what a running write still owns.
-#[derive(Default)]
-pub(super) struct Jobs {
-    pub(super) waiting: Mutex<HashMap<JobId, StoredJob>>,
-    pub(super) staging: Mutex<HashSet<JobId>>,
-    pub(super) changed: Condvar,
-    pub(super) closing: AtomicBool,
-    /// How far a rotation is, and why a job stopped, for whoever waits for it.
-    pub(super) reports: Mutex<HashMap<JobId, JobReport>>,
-    /// Erased tenants: nothing is left to do, but that they were stays.
-    pub(super) erased: Mutex<HashMap<JobId, StoredJob>>,
-}
-
-/// What a job in the making has to say.
-#[derive(Default)]
-pub(super) struct JobReport {
-    /// Steps of how many.
-    pub(super) progress: (u64, u64),
-    /// Why it does not go on.
-    pub(super) stopped: Option<StoreError>,
-}
-
-/// A job, and the hash of its record as the root counts it.
-#[derive(Clone)]
-pub(super) struct StoredJob {
-    pub(super) job: Job,
-    pub(super) mac: [u8; 32],
 }
 
 /// A change of one of the records that the root counts: head, policy part or job.
@@ -433,25 +405,6 @@ impl Core {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets STATE name another directory of the engine, in which all up to this commit is
-    /// durable.
-    pub(super) fn name_generation(
-        &self,
-        generation: u32,
-        seq: u64,
-        root_digest: [u8; 32],
-    ) -> Result<(), StoreError> {
-        self.write_state(|state| {
-            state.generation = generation;
-            state.seq = seq;
-            state.root_digest = root_digest;
-            state.clean = false;
-        })
-        .inspect_err(|_| self.fail())?;
-        self.durability.reached(seq);
-        Ok(())
-    }
-
     /// The newest commit that was applied.
     pub(super) fn applied_seq(&self) -> u64 {
         self.durability.applied_seq()
@@ -489,7 +442,7 @@ impl Core {
         Ok(())
     }
 
-    fn write_state(&self, change: impl FnOnce(&mut State)) -> Result<(), StoreError> {
+    pub(super) fn write_state(&self, change: impl FnOnce(&mut State)) -> Result<(), StoreError> {
         let mut state = self.lock_state();
         let mut next = *state;
         change(&mut next);

@@ -9,7 +9,8 @@ use crate::clock::UnixMillis;
 use crate::key::{FileTag, TenantId};
 use crate::record::{Erasure, ErasureStage, Job, JobId, RecordKey, TRACE_BYTES};
 
-use super::core::{Core, Extra, StoredJob, TopChange};
+use super::core::{Core, Extra, TopChange};
+use super::job_list::StoredJob;
 use super::tenant::Tenant;
 use super::{Abort, AuditRecord, Store, StoreError};
 

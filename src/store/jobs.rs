@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::audit::Draft;
 use crate::backend::Batch;
 use crate::record::{
-    Dirent, DirentBody, ErasureStage, JOB_DIRECTORIES_MAX, Job, JobId, NodeId, RecordKey, Removal,
-    SetHash, TrashDirectory,
+    Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, NodeId, RecordKey, Removal, SetHash,
+    TrashDirectory,
 };
 use crate::seal;
 
 use super::StoreError;
-use super::core::{Core, Extra, Jobs, StoredJob, TopChange};
+use super::core::{Core, Extra, TopChange};
+use super::job_list::StoredJob;
 use super::open::scan_all;
 use super::tenant::TenantCrypto;
 
@@ -64,19 +65,6 @@ pub(super) fn reap(core: &Core) {
 /// says so itself.
 pub(super) type Walks = HashMap<JobId, super::rotate::Walk>;
 
-impl Jobs {
-    pub(super) fn new(stored: HashMap<JobId, StoredJob>) -> Self {
-        let (erased, waiting) = stored
-            .into_iter()
-            .partition(|(_, stored)| stored.job.is_done());
-        Self {
-            waiting: Mutex::new(waiting),
-            erased: Mutex::new(erased),
-            ..Self::default()
-        }
-    }
-}
-
 /// A full disk may empty again; until then there is nothing to do.
 fn wait_for_room(core: &Core) {
     let waiting = core
@@ -123,132 +111,6 @@ fn next_job(core: &Core) -> Option<JobId> {
 }
 
 impl Core {
-    /// Whether the reaper has something to do for a job.
-    fn is_ready(&self, stored: &StoredJob) -> bool {
-        stored.has_work() || self.can_compact()
-    }
-
-    /// Leaves a job alone until the store is next opened.
-    fn park(&self, id: JobId) {
-        self.jobs
-            .staging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id);
-        self.jobs.changed.notify_all();
-    }
-
-    /// Whether a job only waits for the engine's files to be written anew.
-    fn is_purge(&self, id: JobId) -> bool {
-        let waiting = self
-            .jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        waiting.get(&id).is_some_and(|stored| !stored.has_work())
-    }
-
-    /// Whether the reaper works, or will, on this job.
-    pub(super) fn is_pending(&self, id: JobId, stored: Option<&StoredJob>) -> bool {
-        let staging = self
-            .jobs
-            .staging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        stored.is_some_and(|stored| {
-            stored.has_work() || (self.can_compact() && !staging.contains(&id))
-        })
-    }
-
-    /// Hands a job that a commit has stored to the reaper.
-    pub(super) fn start_job(&self, id: JobId, job: StoredJob) {
-        let mut reports = self
-            .jobs
-            .reports
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // What stopped it before does not any more.
-        if let Some(report) = reports.get_mut(&id) {
-            report.stopped = None;
-        }
-        drop(reports);
-        let mut waiting = self
-            .jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if job.job.is_done() {
-            waiting.remove(&id);
-            self.jobs
-                .erased
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(id, job);
-        } else {
-            waiting.insert(id, job);
-        }
-        drop(waiting);
-        self.jobs.changed.notify_all();
-    }
-
-    /// Drops a job that a commit has removed.
-    pub(super) fn forget_job(&self, id: JobId) {
-        self.jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id);
-        self.jobs
-            .staging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id);
-    }
-
-    /// Lets the reaper have jobs whose writes did not happen.
-    pub(super) fn release_staged(&self, ids: &[JobId]) {
-        let waiting = self
-            .jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut staging = self
-            .jobs
-            .staging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for id in ids {
-            staging.remove(id);
-        }
-        drop(staging);
-        drop(waiting);
-        self.jobs.changed.notify_all();
-    }
-
-    /// How many jobs are not done yet. An erasure that only waits for the engine's files to
-    /// be written anew is not counted.
-    pub(super) fn pending_jobs(&self) -> usize {
-        self.jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .filter(|stored| stored.has_work())
-            .count()
-    }
-
-    /// Notes why a job does not go on, and wakes whoever waits for it.
-    fn report_stopped(&self, id: JobId, error: StoreError) {
-        let mut reports = self
-            .jobs
-            .reports
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        reports.entry(id).or_default().stopped = Some(error);
-        drop(reports);
-        self.jobs.changed.notify_all();
-    }
-
     /// Does one batch of a job's work.
     fn step_job(&self, id: JobId, walks: &mut Walks) -> Result<(), StoreError> {
         let job = self
@@ -419,23 +281,6 @@ impl Core {
             job.directories.pop();
         }
         Ok((!job.directories.is_empty()).then_some(job))
-    }
-}
-
-impl StoredJob {
-    /// Whether there is more to do than to write the engine's files anew.
-    pub(super) fn has_work(&self) -> bool {
-        !matches!(&self.job, Job::Erase(job) if job.stage >= ErasureStage::Deleted)
-    }
-
-    /// Erasures first, and removals before rotations, which wait for them.
-    fn turn(&self) -> u8 {
-        match &self.job {
-            Job::Erase(job) if job.stage >= ErasureStage::Deleted => 3,
-            Job::Erase(_) => 0,
-            Job::Remove(_) => 1,
-            Job::Rotate(_) => 2,
-        }
     }
 }
 

@@ -32,6 +32,7 @@ mod error;
 mod expiry;
 mod holds;
 mod index;
+mod job_list;
 mod jobs;
 mod keyring;
 mod open;

@@ -12,8 +12,9 @@ use crate::key::{FileTag, Keyring, Random};
 use crate::record::{Head, Job, JobId, RecordKey, Root, SetHash};
 use crate::seal::{self, Place};
 
-use super::core::{Core, CoreParts, Extra, StoreCrypto, StoredJob, Top, TopChange, digest};
+use super::core::{Core, CoreParts, Extra, StoreCrypto, Top, TopChange, digest};
 use super::index::{ShortMac, short};
+use super::job_list::StoredJob;
 use super::reader::SCAN_RECORDS;
 use super::state::{self, State};
 use super::{OpenMode, Store, StoreError, tenant_keys};

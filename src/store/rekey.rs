@@ -323,3 +323,18 @@ impl Copying<'_> {
             .map(drop)
     }
 }
+
+impl Core {
+    /// The record of an entry that exists already, by its JSON text.
+    fn seal_audit_entry(
+        &self,
+        tenant: TenantId,
+        seq: u64,
+        json: &str,
+    ) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
+        let key = RecordKey::Audit(tenant, seq).to_bytes();
+        let place = self.audit_place(&key);
+        let sealed = seal::seal_record(&place, &self.crypto.audit, &*self.random, json.as_bytes())?;
+        Ok((key, sealed))
+    }
+}

@@ -31,9 +31,6 @@ const WALKS_MAX: u32 = 5;
 /// For so many times as long as it has worked, a rotation lets others work.
 const REST_SHARE: u32 = 1;
 
-/// How often whoever waits for a job looks how far it is.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-
 /// Where a rotation is.
 #[derive(Default)]
 pub(super) struct Walk {
@@ -75,71 +72,6 @@ impl Store {
             Ok(begun) => Ok(begun),
             Err(Abort::Failed(error)) => Err(error),
             Err(Abort::Refused(())) => Err(StoreError::NoSuchTenant),
-        }
-    }
-
-    /// Ends all unfinished work, or fails as the first that cannot be ended does.
-    pub(crate) fn finish_jobs(&self) -> Result<(), StoreError> {
-        self.core.finish_master_rotation()?;
-        loop {
-            let waiting = self
-                .core
-                .jobs
-                .waiting
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let ready = waiting.iter().find(|(_, stored)| stored.has_work());
-            let Some(id) = ready.map(|(id, _)| *id) else {
-                return Ok(());
-            };
-            drop(waiting);
-            self.wait_for_job(id, |_, _| ())?;
-        }
-    }
-
-    /// Waits until a job is done.
-    ///
-    /// # Errors
-    /// Why it does not go on. It is tried again when the store is next opened.
-    pub(crate) fn wait_for_job(
-        &self,
-        id: JobId,
-        mut progress: impl FnMut(u64, u64),
-    ) -> Result<(), StoreError> {
-        let core = &self.core;
-        loop {
-            core.check_open()?;
-            let waiting = core
-                .jobs
-                .waiting
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let is_pending = core.is_pending(id, waiting.get(&id));
-            let mut reports = core
-                .jobs
-                .reports
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let report = reports.entry(id).or_default();
-            if let Some(error) = report.stopped.take() {
-                return Err(error);
-            }
-            let (done, all) = report.progress;
-            if !is_pending {
-                reports.remove(&id);
-                drop(reports);
-                drop(waiting);
-                // Somebody else's sync may have failed since.
-                return core.wait_durable(core.root().seq);
-            }
-            drop(reports);
-            let woken = core
-                .jobs
-                .changed
-                .wait_timeout(waiting, LOOK_EVERY)
-                .unwrap_or_else(PoisonError::into_inner);
-            drop(woken);
-            progress(done, all);
         }
     }
 }
@@ -405,17 +337,8 @@ impl Core {
         let Some(live) = tenant.live() else {
             return Ok(());
         };
-        let mut keys = self.read_tenant_keys(job.tag)?;
-        let retired: Vec<u32> = keys
-            .epochs()
-            .filter(|at| *at <= live.head.retired)
-            .collect();
-        for epoch in &retired {
-            keys.remove_epoch(*epoch)?;
-        }
-        if !retired.is_empty() {
-            self.write_tenant_keys(job.tag, &keys)?;
-        }
+        let keys = self.read_tenant_keys(job.tag)?;
+        self.forget_retired(job.tag, keys, live.head.retired)?;
         // A newer rotation may have taken the job over.
         match self.rotation_of(job.tag) {
             Some((_, mac)) if live.head.epoch == job.epoch => {

@@ -268,6 +268,9 @@ impl Core {
         }
         let epochs = (head.epoch, head.retired);
         let crypto = Arc::new(TenantCrypto::new(self.crypto.id, &keys, epochs)?);
+        if self.check_writable().is_ok() {
+            self.forget_retired(tag, keys, head.retired)?;
+        }
         Ok(Some(Live {
             crypto,
             head,

@@ -151,6 +151,24 @@ impl Core {
         self.write_keys(&self.lock_keyring(), tag, keys)
     }
 
+    /// Writes a key file without the epochs that are retired, if it has any of them: a kill may
+    /// have left it so, or an older file may have been put back.
+    pub(super) fn forget_retired(
+        &self,
+        tag: FileTag,
+        mut keys: TenantKeys,
+        retired: u32,
+    ) -> Result<(), StoreError> {
+        let old: Vec<u32> = keys.epochs().filter(|at| *at <= retired).collect();
+        for epoch in &old {
+            keys.remove_epoch(*epoch)?;
+        }
+        if old.is_empty() {
+            return Ok(());
+        }
+        self.write_tenant_keys(tag, &keys)
+    }
+
     /// What to look for in raw files, to tell that a tenant's wrapped keys are gone: the nonces
     /// and checksums of the key file's two halves, which say nothing about the keys.
     pub(super) fn key_file_traces(

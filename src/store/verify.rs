@@ -12,7 +12,7 @@ use super::audit::STORE_CHAIN;
 use super::core::Core;
 use super::open::{scan_all, sum_listed};
 use super::reader::Reader;
-use super::tenant::{Live, Tenant};
+use super::tenant::{Live, Tenant, TenantCrypto};
 use super::walk::Directory;
 
 /// How much `verify` reads.
@@ -71,10 +71,14 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     for tag in core.known_heads() {
         report.tenants += 1;
         // The key file is read again: the running process does not need it, the next one does.
-        match core
-            .read_tenant_keys(tag)
-            .and_then(|_keys| core.tenant_by_tag(tag))
-        {
+        match core.read_tenant_keys(tag).and_then(|keys| {
+            let tenant = core.tenant_by_tag(tag)?;
+            if let Some(live) = tenant.live() {
+                let epochs = (live.head.epoch, live.head.retired);
+                TenantCrypto::new(core.crypto.id, &keys, epochs)?;
+            }
+            Ok(tenant)
+        }) {
             Ok(tenant) => {
                 if let Some(id) = verify_tenant(core, &tenant, depth, &mut report) {
                     known.insert(id);

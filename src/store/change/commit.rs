@@ -8,8 +8,9 @@ use crate::seal;
 
 use crate::store::StoreError;
 use crate::store::audit::ChainWriter;
-use crate::store::core::{Extra, StoredJob, TopChange};
+use crate::store::core::{Extra, TopChange};
 use crate::store::index::{EntryChange, short};
+use crate::store::job_list::StoredJob;
 use crate::store::sweep::Bounds;
 use crate::store::tenant::Live;
 
