@@ -54,6 +54,8 @@ pub enum Code {
     Other,
     /// The call itself is wrong: a name, a policy, a missing setting.
     Usage,
+    /// Something that the operator has set forbids it.
+    Refused,
     /// There is no store, or no such thing in it.
     NotFound,
     /// Stored bytes are missing, older than they should be, or altered.
@@ -73,6 +75,7 @@ impl Code {
         match self {
             Self::Other => "other",
             Self::Usage => "usage",
+            Self::Refused => "refused",
             Self::NotFound => "not_found",
             Self::Integrity => "integrity",
             Self::Locked => "locked",
@@ -109,9 +112,13 @@ fn store_code(error: &StoreError) -> Code {
         | StoreError::StateLost
         | StoreError::KeyringOlder
         | StoreError::WritesStopped => Code::Integrity,
-        StoreError::KeyFileMissing | StoreError::KeyFileDamaged | StoreError::Key(_) => Code::Key,
+        StoreError::KeyFileMissing
+        | StoreError::KeyFileDamaged
+        | StoreError::KeyFileOlder
+        | StoreError::Key(_) => Code::Key,
         StoreError::Locked(_) => Code::Locked,
-        StoreError::NotAStore => Code::NotFound,
+        StoreError::NotAStore | StoreError::NoSuchTenant => Code::NotFound,
+        StoreError::Held => Code::Refused,
         StoreError::AlreadyExists => Code::Usage,
         StoreError::NoSpace => Code::NoSpace,
         _ => Code::Other,

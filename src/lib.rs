@@ -29,12 +29,12 @@ pub use error::{Code, Error};
 /// [`Tenant::export`] and [`Tenant::import`].
 pub use handler::transfer;
 pub use handler::{
-    Answer, AuditReport, Checkpoint, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault,
-    VaultBuilder,
+    Answer, AuditReport, Checkpoint, ErasureCheck, ExpireReport, HoldInfo, MasterRotated, NewKey,
+    RescanReport, Rotated, Slot, Tenant, Vault, VaultBuilder, erasure_state_word,
 };
 pub use store::{
-    Amount, AuditRecord, Band, ClockState, Depth, OpenMode, Picture, Problem, StoreError,
-    StoreStats, Swept, TenantStats, VerifyReport,
+    Amount, AuditRecord, Band, ClockState, Compacted, Depth, Erased, ErasureState, OpenMode,
+    Picture, Problem, StoreError, StoreStats, Swept, TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

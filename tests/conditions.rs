@@ -270,6 +270,45 @@ fn a_full_disk_refuses_writes_and_keeps_the_rest() {
     assert_filled(home.path(), count.max(60), "after a crash without room");
 }
 
+#[test]
+fn a_full_disk_puts_rotations_erasures_and_compaction_off_and_harms_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(_mount) = Mount::new(home.path(), &["-t", "tmpfs", "-o", "size=64m", "tmpfs"]) else {
+        return;
+    };
+    filled(home.path());
+    let vault = open(home.path(), false).unwrap();
+    let ballast = home.path().join("ballast");
+    fill(&ballast);
+    let none = |_: u64, _: u64| ();
+    let codes = [
+        vault.rotate_keys(None, |_, _, _| ()).map(drop),
+        vault.rotate_master(None, false, none).map(drop),
+        vault.erase_tenant("one", none).map(drop),
+        vault.compact(none).map(drop),
+    ];
+    for done in codes {
+        assert_eq!(done.unwrap_err().code(), Code::NoSpace);
+    }
+    assert_readable(&vault, 20, "no byte left");
+    fs::remove_file(&ballast).unwrap();
+    // The same handle goes on once there is room.
+    vault.rotate_keys(None, |_, _, _| ()).unwrap();
+    vault.rotate_master(None, false, none).unwrap();
+    vault.compact(none).unwrap();
+    vault.close().unwrap();
+    fill(&ballast);
+    let builder = Vault::builder()
+        .path(home.path().join("store"))
+        .key_file(home.path().join("key"));
+    let error = builder.rotate_full(None, false, none).unwrap_err();
+    assert_eq!(error.code(), Code::NoSpace, "{error}");
+    fs::remove_file(&ballast).unwrap();
+    assert_filled(home.path(), 20, "after no byte was left");
+    builder.rotate_full(None, false, none).unwrap();
+    assert_filled(home.path(), 20, "with every key new");
+}
+
 /// Writes until the disk is full.
 fn fill(ballast: &Path) {
     use std::io::Write;

@@ -411,6 +411,7 @@ fn every_write_of_a_small_file_may_fail() {
             let what = match item {
                 Item::State => "STATE",
                 Item::Tenant(_) => "tenant",
+                Item::Aside(..) => "aside",
                 Item::Keyring => "keyring",
             };
             let code = match tear {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -25,6 +25,8 @@ pub enum Item {
     Keyring,
     /// One tenant's keys, by file tag, in one copy (the blob holds itself twice).
     Tenant([u8; 16]),
+    /// Keys of a tenant that the store's data does not know, set aside under a number.
+    Aside([u8; 16], u8),
     /// The newest durable state, in two slots that are written in turn.
     State,
 }
@@ -92,12 +94,16 @@ impl FileKeyStore {
             (Item::Keyring, Copy::A) => self.directory.join("keyring.a"),
             (Item::Keyring, Copy::B) => self.directory.join("keyring.b"),
             (Item::State, _) => self.directory.join("STATE"),
-            (Item::Tenant(tag), _) => {
-                let name = hex(&tag);
-                let shard = name.get(..2).unwrap_or("00");
-                self.directory.join("keys").join(shard).join(&name)
-            }
+            (Item::Tenant(tag), _) => self.tenant_path(&tag, ""),
+            (Item::Aside(tag, number), _) => self.tenant_path(&tag, &format!(".aside-{number}")),
         }
+    }
+
+    fn tenant_path(&self, tag: &[u8; 16], ending: &str) -> PathBuf {
+        let name = hex(tag);
+        let shard = name.get(..2).unwrap_or("00");
+        let file = format!("{name}{ending}");
+        self.directory.join("keys").join(shard).join(file)
     }
 
     fn write_state(&self, copy: Copy, bytes: &[u8]) -> io::Result<()> {
@@ -120,7 +126,7 @@ impl KeyStore for FileKeyStore {
     fn read(&self, item: Item, copy: Copy) -> Result<Option<Vec<u8>>, BackendError> {
         let read = match item {
             Item::State => read_slot(&self.path(item, copy), copy),
-            Item::Keyring | Item::Tenant(_) => read_whole(&self.path(item, copy)),
+            Item::Keyring | Item::Tenant(_) | Item::Aside(..) => read_whole(&self.path(item, copy)),
         };
         match read {
             Ok(bytes) => Ok(Some(bytes)),
@@ -132,7 +138,7 @@ impl KeyStore for FileKeyStore {
     fn write(&self, item: Item, copy: Copy, bytes: &[u8]) -> Result<(), BackendError> {
         let written = match item {
             Item::State => self.write_state(copy, bytes),
-            Item::Keyring | Item::Tenant(_) => {
+            Item::Keyring | Item::Tenant(_) | Item::Aside(..) => {
                 let _one_at_a_time = self
                     .replacing
                     .lock()
@@ -222,7 +228,7 @@ impl KeyStore for MemoryKeyStore {
             .keys()
             .filter_map(|(item, _)| match item {
                 Item::Tenant(tag) => Some(*tag),
-                Item::Keyring | Item::State => None,
+                Item::Keyring | Item::Aside(..) | Item::State => None,
             })
             .collect())
     }
@@ -272,17 +278,50 @@ fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     create_private_directory(directory)?;
     let temporary = path.with_extension(TEMPORARY);
+    let written = write_synced(&temporary, bytes).and_then(|()| rename_over(&temporary, path));
+    if written.is_err() {
+        // The room that it takes may be what is missing.
+        let _removed = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Renames a file over another, durably, and overwrites what the other held.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
+    let replaced = OpenOptions::new().write(true).open(to).ok();
+    fs::rename(from, to)?;
+    let directory = to.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    File::open(directory)?.sync_all()?;
+    // The new file is in force, whatever comes of the old one.
+    let _overwritten = replaced.map(|replaced| overwrite_replaced(&replaced));
+    Ok(())
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&temporary)?;
-    set_private_mode(&temporary)?;
+        .open(path)?;
+    set_private_mode(path)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(directory)?.sync_all()
+    file.sync_all()
+}
+
+/// Overwrites what a rename has taken the last name of: retired and former keys must not lie
+/// on in free blocks. A file that has other names is a copy that somebody keeps.
+fn overwrite_replaced(mut file: &File) -> io::Result<()> {
+    let data = file.metadata()?;
+    if data.nlink() != 0 {
+        return Ok(());
+    }
+    let length = usize::try_from(data.len()).unwrap_or(0);
+    file.write_all(&vec![0; length])?;
+    file.sync_data()
 }
 
 /// Makes a directory that is missing, durably. (A new store has all of them.)
@@ -300,7 +339,11 @@ fn create_private_directory(directory: &Path) -> io::Result<()> {
     }
 }
 
-fn overwrite_and_remove(path: &Path) -> io::Result<()> {
+/// Overwrites a file with zeros, then removes it, durably.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn overwrite_and_remove(path: &Path) -> io::Result<()> {
     let length = usize::try_from(fs::metadata(path)?.len()).unwrap_or(0);
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.write_all(&vec![0; length])?;

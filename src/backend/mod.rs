@@ -6,8 +6,10 @@
 //! that of the keys. The layer above checks every answer.
 //!
 //! Implementations: [`SledBackend`] for stores on disk, [`MemoryBackend`] for tests
-//! and throw-away stores, and [`FaultBackend`] and [`PowerLossBackend`] to try out
+//! and throw-away stores, [`SwitchBackend`] around one whose files are written anew, and [`FaultBackend`] and [`PowerLossBackend`] to try out
 //! what happens when an engine fails.
+
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -16,14 +18,19 @@ mod key_store;
 mod memory;
 mod sled_engine;
 mod sled_files;
+mod switch;
 
 pub use fault::{Fault, FaultBackend, PowerLossBackend};
-pub use key_store::{Copy, FileKeyStore, Item, KeyStore, MemoryKeyStore, set_private_mode};
+pub use key_store::{
+    Copy, FileKeyStore, Item, KeyStore, MemoryKeyStore, overwrite_and_remove, rename_over,
+    set_private_mode,
+};
 pub use memory::MemoryBackend;
 pub use sled_engine::SledBackend;
 pub use sled_files::{
     Derived, bring_back, copy_generation, remove_aside, remove_half_written_snapshots, set_aside,
 };
+pub use switch::SwitchBackend;
 
 /// The most operations (puts and deletes) that one batch may hold.
 ///
@@ -123,6 +130,12 @@ pub trait Backend: Send + Sync {
 
     /// Bytes that can still be written, where that is known.
     fn room_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Puts another backend with the same records in place of the one in use, and returns that
+    /// one. `None` where that cannot be done.
+    fn switch_to(&self, _next: Arc<dyn Backend>) -> Option<Arc<dyn Backend>> {
         None
     }
 

@@ -7,12 +7,11 @@ use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
 use super::keep_args::{ExpireArgs, HoldCommand, RescanArgs, StatsArgs};
+use super::key_args::{CertificateArgs, KeyCommand, TenantCommand};
 use super::transfer::{ExportArgs, ImportArgs};
 
 const KEY_HEADING: &str =
     "The key: one of these, or a variable, or a passphrase asked for on the terminal";
-const NEW_KEY_HEADING: &str =
-    "The new key: one of these, or a passphrase asked for on the terminal";
 
 /// An encrypted store for Claude's memory tool (memory_20250818).
 #[derive(Parser)]
@@ -155,6 +154,14 @@ Example:
 From a compressed archive:
   gunzip -c memory.tar.gz | strongroom import --store ./memory --key-file ./memory.key --tar -")]
     Import(ImportArgs),
+    /// Write the engine's files anew, with only what is stored now in them.
+    ///
+    /// Deleted ciphertext goes, and so does the room that it takes. Needs room for a second
+    /// copy of what is stored. Writes wait meanwhile, reads go on.
+    #[command(after_help = "\
+Example:
+  strongroom compact --store ./memory --key-file ./memory.key")]
+    Compact(LookArgs),
     /// Show totals, what lies where, how old it is, and what expires when. Writes nothing.
     ///
     /// Reads every directory of the store, and no content. Dead bytes are what the files on
@@ -189,6 +196,14 @@ Example:
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// Check the certificate of an erased tenant (exit code 5 when it does not hold).
+    ///
+    /// Checks that this store made it, that the store has no record and no key file of the
+    /// tenant, and that no file of the store holds a part of its wrapped keys.
+    #[command(after_help = "\
+Example:
+  strongroom verify-erasure ./erased.json --store ./memory --key-file ./memory.key")]
+    VerifyErasure(CertificateArgs),
     /// Print a completion script for a shell.
     #[command(after_help = "\
 Example:
@@ -197,15 +212,6 @@ Example:
         /// The shell.
         shell: Shell,
     },
-}
-
-#[derive(Subcommand)]
-pub enum TenantCommand {
-    /// List the tenants with their files, bytes and first write. Writes nothing.
-    #[command(after_help = "\
-Example:
-  strongroom tenant list --store ./memory --key-file ./memory.key --json")]
-    List(LookArgs),
 }
 
 #[derive(Subcommand)]
@@ -228,32 +234,6 @@ Example:
 Example:
   strongroom policy set strict --store ./memory --key-file ./memory.key --dry-run")]
     Set(PolicySetArgs),
-}
-
-#[derive(Subcommand)]
-pub enum KeyCommand {
-    /// List the key slots. Writes nothing.
-    #[command(after_help = "\
-Example:
-  strongroom key list --store ./memory --key-file ./memory.key")]
-    List(LookArgs),
-    /// Add a key slot, so that a second key or passphrase opens the store too.
-    ///
-    /// Name the key that opens the store now, and the new one.
-    #[command(after_help = "\
-Example:
-  strongroom key add --store ./memory --key-file ./memory.key \\
-    --generate-key ./spare.key --label \"in the safe\"")]
-    Add(KeyAddArgs),
-    /// Remove a key slot. The last one stays.
-    ///
-    /// A removed key no longer opens this store. It still opens any older copy of the store,
-    /// and the store's own keys do not change: whoever copied them while the key was valid
-    /// keeps what they have.
-    #[command(after_help = "\
-Example:
-  strongroom key remove 2 --store ./memory --key-file ./spare.key")]
-    Remove(KeyRemoveArgs),
 }
 
 /// The store and its key.
@@ -400,41 +380,4 @@ pub struct PolicySetArgs {
     /// Print what would change, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-}
-
-#[derive(Args)]
-pub struct KeyAddArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    #[command(flatten)]
-    pub new: NewKeyArgs,
-    /// A note for `key list`, at most 64 bytes.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub label: String,
-}
-
-/// Where the added key comes from.
-#[derive(Args)]
-#[group(id = "new key source", multiple = false)]
-pub struct NewKeyArgs {
-    /// The new key is in this file.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
-    pub new_key_file: Option<PathBuf>,
-    /// The new passphrase is the first line of this file.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
-    pub new_passphrase_file: Option<PathBuf>,
-    /// This program prints the new key line; written as for --key-command.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "PROGRAM ARG…")]
-    pub new_key_command: Option<String>,
-    /// Write a new key to this file, which must not exist, and add it.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
-    pub generate_key: Option<PathBuf>,
-}
-
-#[derive(Args)]
-pub struct KeyRemoveArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    /// The slot's id, from `key list`.
-    pub id: u64,
 }

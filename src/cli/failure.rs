@@ -104,6 +104,7 @@ fn exit(error: &Error) -> Exit {
     }
     match error.code() {
         Code::Usage => Exit::Usage,
+        Code::Refused => Exit::Refused,
         Code::NotFound => Exit::NotFound,
         Code::Integrity => Exit::Integrity,
         Code::Locked => Exit::Locked,
@@ -141,8 +142,12 @@ fn next_for_store(error: &StoreError) -> &'static str {
         StoreError::Locked(_) => {
             "One process at a time can use a store: end that process, or wait for it."
         }
-        StoreError::KeyFileMissing | StoreError::KeyFileDamaged => {
+        StoreError::KeyFileMissing | StoreError::KeyFileDamaged | StoreError::KeyFileOlder => {
             "Restore the store's directory `keys` from a copy of the same store."
+        }
+        StoreError::NoSuchTenant => "Run `strongroom tenant list` for the names.",
+        StoreError::Held => {
+            "Run `strongroom hold list` for the holds, and remove them if they may go."
         }
         StoreError::NoSpace => "Free some space on the store's disk, then try again.",
         StoreError::NewerFormat(_) => "Use a newer strongroom.",
@@ -180,6 +185,9 @@ fn next_for_key(error: &KeyError) -> &'static str {
             "Restore the store's keyring.a and keyring.b from a copy."
         }
         KeyError::NoSuchSlot { .. } => "Run `strongroom key list` for the ids.",
+        KeyError::OtherSlots => {
+            "Name --drop-other-slots to let them go, and add their keys again afterwards with `strongroom key add`."
+        }
         KeyError::LastSlot => "Add another key first, with `strongroom key add`.",
         KeyError::SlotsFull => "Remove one first, with `strongroom key remove`.",
         KeyError::KdfTooExpensive { .. } => "Free some memory, then try again.",

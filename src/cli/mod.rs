@@ -10,8 +10,10 @@ use clap::{CommandFactory, Parser};
 mod args;
 pub mod attach;
 mod audit;
+mod compact;
 mod control;
 mod desk;
+mod erase;
 mod examples;
 mod exec;
 mod expire;
@@ -22,6 +24,7 @@ mod hold;
 mod import;
 mod init;
 mod keep_args;
+mod key_args;
 mod keys;
 mod open;
 mod output;
@@ -29,6 +32,7 @@ mod policy;
 mod progress;
 mod redact;
 mod rescan;
+mod rotate;
 mod slots;
 mod stats;
 mod tenants;
@@ -37,9 +41,10 @@ mod transfer;
 mod verify;
 mod words;
 
-use args::{Cli, Command, KeyCommand, PolicyCommand, TenantCommand};
+use args::{Cli, Command, PolicyCommand};
 use failure::Stop;
 use keep_args::HoldCommand;
+use key_args::{KeyCommand, TenantCommand};
 
 pub use output::say;
 
@@ -94,10 +99,14 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         },
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
+        Command::Compact(args) => compact::run(args),
         Command::Stats(args) => stats::run(args),
-        Command::Tenant {
-            command: TenantCommand::List(args),
-        } => stats::list_tenants(args),
+        Command::Tenant { command } => match command {
+            TenantCommand::List(args) => stats::list_tenants(args),
+            TenantCommand::Erase(args) => erase::run(args),
+            TenantCommand::Certificate(args) => erase::certificate(args),
+        },
+        Command::VerifyErasure(args) => erase::verify(args),
         Command::Policy { command } => match command {
             PolicyCommand::Show(args) => policy::show(args),
             PolicyCommand::Check(args) => policy::check(args),
@@ -107,6 +116,8 @@ fn run_command(command: &Command) -> Result<(), Stop> {
             KeyCommand::List(args) => slots::list(args),
             KeyCommand::Add(args) => slots::add(args),
             KeyCommand::Remove(args) => slots::remove(args),
+            KeyCommand::Change(args) => slots::change(args),
+            KeyCommand::Rotate(args) => rotate::run(args),
         },
         Command::Completions { shell } => complete(*shell),
     }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use strongroom::redact::Engine;
-use strongroom::{Amount, Band, Error, Picture, StoreStats, Vault};
+use strongroom::{
+    Amount, Band, ErasureState, Error, Picture, StoreStats, Vault, erasure_state_word,
+};
 
 use super::args::LookArgs;
 use super::failure::{Exit, Failure, Stop};
@@ -109,6 +111,8 @@ impl Shown {
     /// The store's totals, and how much of the disk holds nothing any more.
     fn store(&mut self, stats: &StoreStats, live: u64) {
         let disk = stats.backend.disk_bytes;
+        let is_purged = |erased: &&strongroom::Erased| erased.state == ErasureState::Purged;
+        let purged = stats.erased.iter().filter(is_purged).count();
         let sum = |of: fn(&strongroom::TenantStats) -> u64| stats.tenants.iter().map(of).sum();
         let mut rows = self.numbers(&[
             ("tenants", stats.tenants.len() as u64),
@@ -119,6 +123,8 @@ impl Shown {
             ("dead_bytes", disk.saturating_sub(live)),
             ("commits", stats.commits),
             ("pending_removals", stats.pending_removals),
+            ("erased_tenants", stats.erased.len() as u64),
+            ("erased_and_purged", purged as u64),
         ]);
         for (name, time) in [
             ("no_access_before", stats.oldest_access.map(utc)),
@@ -234,7 +240,7 @@ pub fn list_tenants(args: &LookArgs) -> Result<(), Stop> {
     let stats = vault.stats()?;
     vault.close()?;
     let mut rows = vec![
-        ["TENANT", "FILES", "BYTES", "CREATED"]
+        ["TENANT", "FILES", "BYTES", "CREATED", "STATE"]
             .map(str::to_owned)
             .to_vec(),
     ];
@@ -246,13 +252,29 @@ pub fn list_tenants(args: &LookArgs) -> Result<(), Stop> {
             "files": tenant.files,
             "bytes": tenant.bytes,
             "created": created,
+            "state": "live",
         }));
         rows.push(vec![
             tenant.name,
             tenant.files.to_string(),
             tenant.bytes.to_string(),
             created,
+            "live".to_owned(),
         ]);
+    }
+    for erased in stats.erased {
+        let state = erasure_state_word(erased.state);
+        json.push(json!({
+            "tenant": Value::Null,
+            "tenant_id": erased.tenant_id,
+            "state": state,
+            "erased": utc(erased.started),
+            "deleted": erased.deleted.map(utc),
+            "purged": erased.purged.map(utc),
+        }));
+        let none = || "-".to_owned();
+        let state = format!("erased, {state}");
+        rows.push(vec![erased.tenant_id, none(), none(), none(), state]);
     }
     Out::new(args.json).answer(&table(&rows, &[1, 2]), &Value::Array(json))
 }

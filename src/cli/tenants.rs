@@ -1,6 +1,6 @@
 //! Which tenants a command is for, and what counts as damage of one of them.
 
-use strongroom::{Code, Error, StoreError, Tenant, Vault};
+use strongroom::{Code, Error, Tenant, Vault};
 
 use super::failure::{Exit, Failure, Stop};
 
@@ -49,11 +49,7 @@ pub fn existing(vault: &Vault, name: &str) -> Result<Tenant, Missing> {
 
 /// Whether the error says that a tenant is damaged; others may be intact.
 pub fn is_damage(error: &Error) -> bool {
-    error.code() == Code::Integrity
-        || matches!(
-            error,
-            Error::Store(StoreError::KeyFileMissing | StoreError::KeyFileDamaged)
-        )
+    error.code() == Code::Integrity || matches!(error, Error::Store(error) if error.is_lost_key())
 }
 
 /// How a run over the whole store failed, if some tenants are damaged or were not reached.

@@ -69,7 +69,7 @@ impl std::fmt::Display for Checkpoint {
 impl Vault {
     /// Reads the whole audit log, checks every link, and hands each entry to `each` with the
     /// name of its tenant (`None` for the store's own chain, which comes first; tenants follow
-    /// by name). A damaged chain is reported,
+    /// by name, and then those that were erased). A damaged chain is reported,
     /// and the others are read.
     ///
     /// # Errors
@@ -101,6 +101,15 @@ impl Vault {
         for chain in chains {
             self.read_chain(Some(chain), &mut report, &mut each)?;
         }
+        for erased in store.erased() {
+            let whose = format!("erased tenant {}", erased.tenant_id);
+            report.chains += 1;
+            let read = store.erased_chain(&erased.tenant_id, |record| {
+                report.entries += 1;
+                each(Some(&whose), &record);
+            });
+            note_read(read, whose, &mut report)?;
+        }
         Ok(report)
     }
 
@@ -129,15 +138,7 @@ impl Vault {
             report.entries += 1;
             each(name.as_deref(), &record);
         });
-        match read {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_damage() => {
-                let whose = name.unwrap_or_else(|| "the store".to_owned());
-                report.problems.push((whose, error.to_string()));
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
+        note_read(read, name.unwrap_or_else(|| "the store".to_owned()), report)
     }
 
     /// Writes an entry with a random id into the store's own chain and returns a line to
@@ -190,6 +191,22 @@ impl Vault {
         })?;
         // A pruned entry proves nothing, but the chain has gone on past it.
         Ok(is_there || (chain.first > checkpoint.seq && chain.last >= checkpoint.seq))
+    }
+}
+
+/// A damaged chain is reported; what else there is goes on.
+fn note_read(
+    read: Result<Chain, StoreError>,
+    whose: String,
+    report: &mut AuditReport,
+) -> Result<(), Error> {
+    match read {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_damage() => {
+            report.problems.push((whose, error.to_string()));
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

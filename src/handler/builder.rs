@@ -6,10 +6,13 @@ use std::sync::Arc;
 use crate::backend::{Backend, Copy, Item, KeyStore, MemoryBackend, MemoryKeyStore};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
+#[cfg(doc)]
+use crate::key::KeyError;
 use crate::key::{Credential, KdfParams, KeySource, Keyring, NewSlot, OsRandom, Random, Suite};
 use crate::policy::{self, Policy};
 use crate::store::{self, Ground, OpenMode, StoreDirectory, StoreError};
 
+use super::rotate::{MasterRotated, NewKey};
 use super::vault::Vault;
 
 /// Describes a store to open or create. Made by [`Vault::builder`].
@@ -155,11 +158,38 @@ impl VaultBuilder {
                     keys: Arc::clone(keys),
                     clock: Arc::clone(&self.clock),
                     random: Arc::clone(&self.random),
+                    place: None,
                 };
                 let credential = source.resolve(None)?;
                 self.open_ground(ground, &credential)
             }
         }
+    }
+
+    /// Gives the store every key new, after a leak: the master key, all keys of the store and of
+    /// each tenant, and everything stored sealed anew under them. Needs the store to itself.
+    ///
+    /// The slot of the builder's key stays, or `new` comes in its place; all others go, and
+    /// there must be none unless `may_drop`. Interrupted at any moment, it either counts as a
+    /// whole or has changed nothing. What audit entries from before are about can no longer be
+    /// read afterwards: export the log first.
+    ///
+    /// # Errors
+    /// [`KeyError::OtherSlots`], and as [`VaultBuilder::open`] or any read. The store is
+    /// unchanged then.
+    pub fn rotate_full(
+        &self,
+        new: Option<&NewKey<'_>>,
+        may_drop: bool,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<MasterRotated, Error> {
+        let vault = self.open()?;
+        let rotated = vault.rotate_whole(new, may_drop, progress);
+        // Where it worked, the vault is closed already.
+        let closed = vault.close();
+        let rotated = rotated?;
+        closed?;
+        Ok(rotated)
     }
 
     /// Shows to whoever holds the store that this key opens it, without opening it: what

@@ -19,6 +19,7 @@ mod clear;
 mod create;
 mod delete;
 mod edits;
+mod erase;
 mod expire;
 mod in_force;
 mod insert;
@@ -26,6 +27,7 @@ mod put_bytes;
 mod redaction;
 mod rename;
 mod rescan;
+mod rotate;
 mod str_replace;
 mod texts;
 pub mod transfer;
@@ -36,8 +38,10 @@ use in_force::InForce;
 
 pub use audit_log::{AuditReport, Checkpoint};
 pub use builder::VaultBuilder;
+pub use erase::{ErasureCheck, state_word as erasure_state_word};
 pub use expire::{ExpireReport, HoldInfo};
 pub use rescan::RescanReport;
+pub use rotate::{MasterRotated, NewKey, Rotated};
 pub use vault::{Slot, Vault};
 
 /// One tenant's memory. Cheap to clone; all clones and all threads may use it at once.

@@ -9,7 +9,7 @@ use crate::path::TenantName;
 use crate::policy::{self, Policy};
 use crate::record::Run;
 use crate::retention::Schedules;
-use crate::store::{Depth, Store, StoreStats, VerifyReport};
+use crate::store::{Compacted, Depth, Store, StoreStats, VerifyReport};
 
 use super::Tenant;
 use super::builder::VaultBuilder;
@@ -46,7 +46,7 @@ pub(super) struct Shared {
     in_force: RwLock<Arc<InForce>>,
     /// One change of the policy at a time; readers of it never wait for the disk.
     changing: Mutex<()>,
-    random: Arc<dyn Random>,
+    pub(super) random: Arc<dyn Random>,
 }
 
 /// A key slot of the store, as `key list` shows it.
@@ -232,6 +232,17 @@ impl Vault {
         self.shared
             .store
             .with_keyring(|keyring| keyring.is_proof(challenge, proof))
+    }
+
+    /// Writes the engine's files anew, with only what is stored now in them: deleted
+    /// ciphertext goes, and so does the room that it takes. Writes wait meanwhile, reads go on.
+    /// `progress` is told how many of how many records are copied.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSpace`](crate::StoreError::NoSpace) where there is no room for a second
+    /// copy; the store is unchanged then. Otherwise as any write.
+    pub fn compact(&self, progress: impl FnMut(u64, u64)) -> Result<Compacted, Error> {
+        Ok(self.shared.store.compact(progress)?)
     }
 
     /// Makes everything durable and releases the store, with any error that dropping it

@@ -200,6 +200,14 @@ pub enum KeyError {
     /// The record key of the current epoch is in use and cannot be removed.
     #[error("the record key of the current epoch cannot be removed")]
     CurrentEpoch,
+    /// A new master key would leave slots without it.
+    #[error(
+        "the store has other key slots, and only their own keys could give them the new master key"
+    )]
+    OtherSlots,
+    /// The master key was rotated, and some tenants' keys are still sealed under the one before.
+    #[error("an earlier rotation of the master key has not ended")]
+    RotationUnfinished,
     /// A tenant keeps at most 1,024 record keys.
     #[error("a tenant keeps at most {} record keys", super::MAX_EPOCHS)]
     EpochLimit,

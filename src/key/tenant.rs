@@ -166,6 +166,21 @@ impl TenantKeys {
         Ok((keys, needs_repair || !whole))
     }
 
+    /// Parts of a key file's bytes that occur nowhere else and say nothing about the keys: the
+    /// nonces and the beginnings of the checksums of its halves.
+    #[must_use]
+    pub(crate) fn traces(bytes: &[u8]) -> Vec<[u8; aead::NONCE_BYTES]> {
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let mut traces = Vec::new();
+        for half in [first, second] {
+            let checksum = half.len().saturating_sub(HASH_BYTES);
+            for at in [16, checksum] {
+                traces.extend(half.get(at..).and_then(<[u8]>::first_chunk).copied());
+            }
+        }
+        traces
+    }
+
     /// The tenant's name.
     #[must_use]
     pub fn name(&self) -> &str {

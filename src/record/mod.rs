@@ -18,7 +18,9 @@ pub use dirent::{
 pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey};
 
 pub use crate::key::TenantId;
-pub use job::{JOB_DIRECTORIES_MAX, Job, TrashDirectory};
+pub use job::{
+    Erasure, ErasureStage, JOB_DIRECTORIES_MAX, Job, Removal, Rotation, TRACE_BYTES, TrashDirectory,
+};
 pub use root::{Head, Jumps, LastRuns, Root, Run};
 pub use set_hash::SetHash;
 pub use summary::{Share, Summary};

@@ -19,6 +19,10 @@ pub struct Head {
     pub created: UnixMillis,
     /// Its audit chain.
     pub audit: Chain,
+    /// The epoch of the record key that new records take.
+    pub epoch: u32,
+    /// Nothing is sealed any more in this epoch and those before it; 0 is none.
+    pub retired: u32,
 }
 
 impl Head {
@@ -30,6 +34,7 @@ impl Head {
         self.root.encode(&mut out);
         self.holds.encode(&mut out);
         encode_chain(&self.audit, &mut out);
+        out.u32(self.epoch).u32(self.retired);
         out.finish()
     }
 
@@ -44,6 +49,10 @@ impl Head {
         let root = Summary::decode(&mut from)?;
         let holds = Summary::decode(&mut from)?;
         let audit = decode_chain(&mut from)?;
+        let (epoch, retired) = (from.u32()?, from.u32()?);
+        if epoch <= retired {
+            return Err(from.malformed());
+        }
         from.finish()?;
         Ok(Self {
             tenant,
@@ -51,6 +60,8 @@ impl Head {
             holds,
             created,
             audit,
+            epoch,
+            retired,
         })
     }
 }
@@ -146,14 +157,14 @@ pub struct Root {
     pub jumps: Jumps,
 }
 
-fn encode_chain(chain: &Chain, out: &mut Encoder) {
+pub(super) fn encode_chain(chain: &Chain, out: &mut Encoder) {
     out.u64(chain.first)
         .array(&chain.first_prev)
         .u64(chain.last)
         .array(&chain.tip);
 }
 
-fn decode_chain(from: &mut Decoder<'_>) -> Result<Chain, RecordError> {
+pub(super) fn decode_chain(from: &mut Decoder<'_>) -> Result<Chain, RecordError> {
     Ok(Chain {
         first: from.u64()?,
         first_prev: from.array()?,

@@ -5,11 +5,12 @@ use std::sync::PoisonError;
 use zeroize::Zeroizing;
 
 use crate::backend::{Batch, Pair};
-use crate::record::{CHUNK_BYTES, ContentId, Job, JobId, RecordKey, padded_content_bytes};
+use crate::record::{CHUNK_BYTES, ContentId, Job, JobId, RecordKey, Removal, padded_content_bytes};
 
 use super::StoreError;
 use super::change::CHUNKS_INLINE_MAX;
-use super::core::{Core, StoredJob, TopChange};
+use super::core::{Core, TopChange};
+use super::job_list::StoredJob;
 use super::tenant::{Tenant, TenantCrypto};
 
 /// The chunks of a content, the last one padded with zeros.
@@ -56,12 +57,12 @@ pub(super) fn stage(
     let mut id = [0; 16];
     core.random.fill(&mut id)?;
     let id = JobId(id);
-    let job = Job {
+    let job = Job::Remove(Removal {
         tag: tenant.tag,
         tenant: crypto.id,
         directories: Vec::new(),
         content: Some((content, count)),
-    };
+    });
     let key = RecordKey::Job(id);
     let sealed = core.seal_top(&key, &job.encode())?;
     let mac = core.top_mac(&key, &sealed);

@@ -1,8 +1,9 @@
 //! The parts that all of a store's work shares, and the one way a batch reaches the backend.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use sha2::{Digest, Sha256};
 
@@ -11,7 +12,7 @@ use crate::backend::{Backend, BackendError, Batch, KeyStore};
 use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
-use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
+use crate::key::{FileTag, Keyring, Random, StoreId};
 use crate::record::{Job, JobId, Jumps, RecordKey, Root, Run};
 use crate::retention::Schedules;
 use crate::seal::{self, Place};
@@ -20,13 +21,14 @@ use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
 use super::clock::ClockState;
 use super::durability::{Applied, Durability};
 use super::index::{Indexes, ShortMac, short};
+use super::job_list::{Jobs, StoredJob};
 use super::state::{self, State};
 use super::tenant::Tenant;
 use super::{OpenMode, StoreError};
 
 /// Room that must be left on the disk before a write starts, beyond the write itself:
 /// the engine writes whole segments and cannot stand a full disk.
-const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
+pub(super) const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
 
 /// The store's own keys, ready for use.
 pub(super) struct StoreCrypto {
@@ -37,7 +39,7 @@ pub(super) struct StoreCrypto {
     pub(super) inventory: MacKey,
     pub(super) state: MacKey,
     pub(super) tag: MacKey,
-    pub(super) tenant: SecretKey,
+    pub(super) certificate: MacKey,
 }
 
 /// Everything that the store's callers and its reaper share.
@@ -48,6 +50,10 @@ pub(super) struct Core {
     pub(super) random: Arc<dyn Random>,
     pub(super) crypto: StoreCrypto,
     pub(super) keyring: Mutex<Keyring>,
+    master: Mutex<()>,
+    compacting: Mutex<()>,
+    /// The store's directory, if it lies in one.
+    pub(super) place: Option<PathBuf>,
     pub(super) mode: OpenMode,
     pub(super) indexes: Indexes,
     pub(super) tenants: Mutex<HashMap<FileTag, Weak<Tenant>>>,
@@ -67,7 +73,7 @@ pub(super) struct Core {
     in_use: AtomicBool,
     /// The counter of the keyring that is on the disk: what the root may name.
     keyring_counter: AtomicU64,
-    durability: Durability,
+    pub(super) durability: Durability,
     damaged: AtomicBool,
     state_writes: AtomicU64,
     process: u32,
@@ -77,22 +83,6 @@ pub(super) struct Core {
 pub(super) struct Top {
     pub(super) root: Root,
     pub(super) sealed: Vec<u8>,
-}
-
-/// Unfinished work: what waits, and what a running write still owns.
-#[derive(Default)]
-pub(super) struct Jobs {
-    pub(super) waiting: Mutex<HashMap<JobId, StoredJob>>,
-    pub(super) staging: Mutex<HashSet<JobId>>,
-    pub(super) changed: Condvar,
-    pub(super) closing: AtomicBool,
-}
-
-/// A job, and the hash of its record as the root counts it.
-#[derive(Clone)]
-pub(super) struct StoredJob {
-    pub(super) job: Job,
-    pub(super) mac: [u8; 32],
 }
 
 /// A change of one of the records that the root counts: head, policy part or job.
@@ -130,6 +120,7 @@ pub(super) struct CoreParts {
     pub(super) jobs: HashMap<JobId, StoredJob>,
     pub(super) top: Top,
     pub(super) state: State,
+    pub(super) place: Option<PathBuf>,
 }
 
 impl Core {
@@ -155,14 +146,14 @@ impl Core {
             random: parts.random,
             crypto: parts.crypto,
             keyring: Mutex::new(parts.keyring),
+            master: Mutex::new(()),
+            compacting: Mutex::new(()),
+            place: parts.place,
             mode: parts.mode,
             indexes: Indexes::new(),
             tenants: Mutex::default(),
             heads: RwLock::new(parts.heads),
-            jobs: Jobs {
-                waiting: Mutex::new(parts.jobs),
-                ..Jobs::default()
-            },
+            jobs: Jobs::new(parts.jobs),
             audit: AuditState::new(),
             top: Mutex::new(parts.top),
             // A crash may have left commits that STATE does not name yet.
@@ -226,10 +217,7 @@ impl Core {
             return StoreError::OutcomeUnknown;
         }
         // One tenant's lost keys are no reason to stop the others' writes.
-        if !matches!(
-            error,
-            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
-        ) {
+        if !error.is_lost_key() {
             self.note_damage();
         }
         error
@@ -428,8 +416,30 @@ impl Core {
         self.top.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Held while the engine's files are written anew.
+    pub(super) fn lock_compacting(&self) -> MutexGuard<'_, ()> {
+        self.compacting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest commit that was applied.
+    pub(super) fn applied_seq(&self) -> u64 {
+        self.durability.applied_seq()
+    }
+
+    /// Held while the master key is being rotated.
+    pub(super) fn lock_master(&self) -> MutexGuard<'_, ()> {
+        self.master.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn lock_keyring(&self) -> MutexGuard<'_, Keyring> {
         self.keyring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the engine's directory.
+    pub(super) fn generation(&self) -> u32 {
+        self.lock_state().generation
     }
 
     /// How often STATE was written, for the test that counts syncs.
@@ -450,7 +460,7 @@ impl Core {
         Ok(())
     }
 
-    fn write_state(&self, change: impl FnOnce(&mut State)) -> Result<(), StoreError> {
+    pub(super) fn write_state(&self, change: impl FnOnce(&mut State)) -> Result<(), StoreError> {
         let mut state = self.lock_state();
         let mut next = *state;
         change(&mut next);

@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::backend::{
-    Backend, BackendError, Copy, Derived, FileKeyStore, Item, KeyStore, SledBackend, bring_back,
-    remove_aside, remove_half_written_snapshots, set_aside, set_private_mode,
+    Backend, BackendError, Copy, Derived, FileKeyStore, Item, KeyStore, SledBackend, SwitchBackend,
+    bring_back, remove_aside, remove_half_written_snapshots, set_aside, set_private_mode,
 };
 use crate::clock::Clock;
 use crate::key::{Keyring, Random};
 
 use super::open::{self, Checked, Ground};
 use super::safety_copy::{SafetyCopy, has_data};
-use super::{OpenMode, Store, StoreError, keyring};
+use super::{OpenMode, Store, StoreError, compact, keyring, rekey_files};
 
 const FIRST_GENERATION: u32 = 1;
 
@@ -102,11 +102,17 @@ impl StoreDirectory {
             });
         }
         let lock = take_lock(&path.join("LOCK"), mode)?;
+        rekey_files::settle(path, mode).map_err(|error| StoreError::io(&error))?;
         Ok(Self {
             path: path.to_path_buf(),
             _lock: lock,
             mode,
         })
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The bytes of the keyring's two copies.
@@ -142,6 +148,10 @@ impl StoreDirectory {
             Ok(checked) => {
                 copy.discard()?;
                 remove_aside(&live).map_err(|error| StoreError::io(&error))?;
+                if self.mode == OpenMode::ReadWrite {
+                    compact::remove_other_generations(&self.path, number)
+                        .map_err(|error| StoreError::io(&error))?;
+                }
                 if needs_repair && self.mode == OpenMode::ReadWrite {
                     keyring::write(&*keys, &keyring)?;
                 }
@@ -178,12 +188,14 @@ fn check_generation(
     random: &Arc<dyn Random>,
 ) -> Result<Checked, StoreError> {
     let attempt = || {
-        let backend: Arc<dyn Backend> = Arc::new(SledBackend::open(live).map_err(not_opened)?);
+        let engine = SledBackend::open(live).map_err(not_opened)?;
+        let backend: Arc<dyn Backend> = Arc::new(SwitchBackend::new(Arc::new(engine)));
         let ground = Ground {
             backend: Arc::clone(&backend),
             keys: Arc::clone(keys),
             clock: Arc::clone(clock),
             random: Arc::clone(random),
+            place: live.parent().map(Path::to_path_buf),
         };
         open::check(ground, keyring).inspect_err(|_| {
             let _closed = backend.close();
@@ -246,6 +258,7 @@ fn build(
         keys,
         clock: Arc::clone(clock),
         random: Arc::clone(random),
+        place: None,
     };
     open::create(&ground, keyring, policy, FIRST_GENERATION)?;
     drop(ground);
@@ -293,7 +306,7 @@ fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
     }
 }
 
-fn generation_name(number: u32) -> String {
+pub(super) fn generation_name(number: u32) -> String {
     format!("gen-{number:06}")
 }
 
@@ -322,7 +335,7 @@ fn temporary_sibling(path: &Path, random: &dyn Random) -> Result<PathBuf, StoreE
     Ok(parent_of(path).join(name))
 }
 
-fn make_directory(path: &Path) -> Result<(), StoreError> {
+pub(super) fn make_directory(path: &Path) -> Result<(), StoreError> {
     DirBuilder::new()
         .mode(0o700)
         .create(path)

@@ -48,6 +48,20 @@ impl Durability {
         self.lock().applied = applied;
     }
 
+    /// Notes that all up to commit `seq` is durable, elsewhere than the backend's numbers say.
+    pub(super) fn reached(&self, seq: u64) {
+        let mut progress = self.lock();
+        progress.durable = progress.durable.max(seq);
+        progress.applied.batch = 0;
+        drop(progress);
+        self.changed.notify_all();
+    }
+
+    /// The newest commit that was applied.
+    pub(super) fn applied_seq(&self) -> u64 {
+        self.lock().applied.seq
+    }
+
     /// From here on nothing is acknowledged any more.
     pub(super) fn fail(&self) {
         self.lock().failed = true;

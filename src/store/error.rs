@@ -29,6 +29,15 @@ pub enum StoreError {
     /// A tenant's key file is there but damaged.
     #[error("read the tenant: its key file is damaged")]
     KeyFileDamaged,
+    /// A tenant's key file is one from before its last rotation.
+    #[error("read the tenant: its key file is older than its data")]
+    KeyFileOlder,
+    /// There is no tenant of this name.
+    #[error("find the tenant: it has no memory in this store")]
+    NoSuchTenant,
+    /// A hold keeps something of the tenant that was to be erased.
+    #[error("erase the tenant: a hold keeps something of it")]
+    Held,
     /// Another process holds the store.
     #[error("open the store: it is locked by process {0}")]
     Locked(u32),
@@ -81,7 +90,17 @@ impl StoreError {
                 | Self::StateLost
                 | Self::KeyFileMissing
                 | Self::KeyFileDamaged
+                | Self::KeyFileOlder
                 | Self::KeyringOlder
+        )
+    }
+
+    /// Whether one tenant's keys are lost: no reason to stop the others' writes.
+    #[must_use]
+    pub fn is_lost_key(&self) -> bool {
+        matches!(
+            self,
+            Self::KeyFileMissing | Self::KeyFileDamaged | Self::KeyFileOlder
         )
     }
 

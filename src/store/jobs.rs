@@ -1,17 +1,21 @@
-//! The reaper: removes, in small batches, what nothing refers to any more.
+//! The reaper: does unfinished work in small batches; removes what nothing refers to any more.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use crate::audit::Draft;
 use crate::backend::Batch;
 use crate::record::{
-    Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, NodeId, RecordKey, SetHash, TrashDirectory,
+    Dirent, DirentBody, JOB_DIRECTORIES_MAX, Job, JobId, NodeId, RecordKey, Removal, SetHash,
+    TrashDirectory,
 };
 use crate::seal;
 
 use super::StoreError;
-use super::core::{Core, StoredJob, TopChange};
+use super::core::{Core, Extra, TopChange};
+use super::job_list::StoredJob;
 use super::open::scan_all;
 use super::tenant::TenantCrypto;
 
@@ -26,22 +30,40 @@ const ROOM_WAIT: Duration = Duration::from_secs(1);
 
 /// Works through the jobs until the store closes. Runs on a thread of its own.
 pub(super) fn reap(core: &Core) {
+    let mut walks = Walks::default();
+    if core.finish_master_rotation().is_err() {
+        // It is tried again at the next open; until then both keys open the key files.
+    }
     while let Some(id) = next_job(core) {
-        match core.step_job(id) {
+        match core.step_job(id, &mut walks) {
             Ok(()) => std::thread::yield_now(),
-            Err(StoreError::NoSpace) => wait_for_room(core),
+            Err(StoreError::NoSpace) if !core.is_purge(id) => {
+                core.report_stopped(id, StoreError::NoSpace);
+                wait_for_room(core);
+            }
             // It stays in the store and is tried again when the store is next opened;
             // writers and readers report what is wrong, `verify` names it.
-            Err(_) => {
+            Err(error) => {
+                core.report_stopped(id, error);
+                if core.is_purge(id) {
+                    // It still waits for whoever writes the files anew.
+                    core.park(id);
+                    continue;
+                }
                 core.jobs
                     .waiting
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .remove(&id);
+                core.jobs.changed.notify_all();
             }
         }
     }
 }
+
+/// Where rotations are in their tenants' trees. Only a matter of time: what is sealed already
+/// says so itself.
+pub(super) type Walks = HashMap<JobId, super::rotate::Walk>;
 
 /// A full disk may empty again; until then there is nothing to do.
 fn wait_for_room(core: &Core) {
@@ -71,7 +93,11 @@ fn next_job(core: &Core) -> Option<JobId> {
             .staging
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let ready = waiting.keys().find(|id| !staging.contains(id)).copied();
+        let ready = waiting
+            .iter()
+            .filter(|(id, stored)| !staging.contains(*id) && core.is_ready(stored))
+            .min_by_key(|(_, stored)| stored.turn())
+            .map(|(id, _)| *id);
         drop(staging);
         if ready.is_some() {
             return ready;
@@ -85,61 +111,8 @@ fn next_job(core: &Core) -> Option<JobId> {
 }
 
 impl Core {
-    /// Hands a job that a commit has stored to the reaper.
-    pub(super) fn start_job(&self, id: JobId, job: StoredJob) {
-        self.jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id, job);
-        self.jobs.changed.notify_all();
-    }
-
-    /// Drops a job that a commit has removed.
-    pub(super) fn forget_job(&self, id: JobId) {
-        self.jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id);
-        self.jobs
-            .staging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id);
-    }
-
-    /// Lets the reaper have jobs whose writes did not happen.
-    pub(super) fn release_staged(&self, ids: &[JobId]) {
-        let waiting = self
-            .jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut staging = self
-            .jobs
-            .staging
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for id in ids {
-            staging.remove(id);
-        }
-        drop(staging);
-        drop(waiting);
-        self.jobs.changed.notify_all();
-    }
-
-    /// How many jobs are not done yet.
-    pub(super) fn pending_jobs(&self) -> usize {
-        self.jobs
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
-    }
-
     /// Does one batch of a job's work.
-    fn step_job(&self, id: JobId) -> Result<(), StoreError> {
+    fn step_job(&self, id: JobId, walks: &mut Walks) -> Result<(), StoreError> {
         let job = self
             .jobs
             .waiting
@@ -161,29 +134,71 @@ impl Core {
             self.note_damage();
             return Err(StoreError::Damaged("the list of unfinished work"));
         }
-        // Contents go without keys: a tenant whose first write never finished has none.
+        let job = match job {
+            Job::Remove(job) => job,
+            Job::Rotate(job) => return self.step_rotation(id, job, walks.entry(id).or_default()),
+            Job::Erase(job) => return self.step_erasure(id, job, mac),
+        };
+        self.step_removal(id, job, mac)
+    }
+
+    fn step_removal(&self, id: JobId, job: Removal, mac: [u8; 32]) -> Result<(), StoreError> {
+        // Contents go without keys: a tenant whose first write never finished has none, nor has
+        // one that was erased.
         let tenant = match self.tenant_by_tag(job.tag) {
-            Err(_) if job.directories.is_empty() => None,
+            Err(_) if job.directories.is_empty() || self.known_head(job.tag).is_none() => None,
             tenant => Some(tenant?),
         };
         let _lock = tenant.as_ref().map(|tenant| tenant.lock());
-        let live = tenant.as_ref().and_then(|tenant| tenant.live());
+        let live = tenant
+            .as_ref()
+            .and_then(|tenant| tenant.live())
+            .filter(|live| live.crypto.id == job.tenant);
         let mut batch = Batch::default();
         let next = plan_content(job, &mut batch);
         let next = match (next, live) {
             (Step::Descend(job), Some(live)) => {
                 self.plan_directory(&live.crypto, job, &mut batch)?
             }
-            (Step::Descend(_), None) => return Err(StoreError::KeyFileMissing),
+            // The tenant is erased, and all of its records are taken away without looking.
+            (Step::Descend(_), None) => None,
             (Step::Left(job), _) => job,
         };
+        self.replace_job(id, mac, next.map(Job::Remove), batch)
+    }
+
+    /// Commits a batch with a job's record anew, or without it when it is done.
+    pub(super) fn replace_job(
+        &self,
+        id: JobId,
+        mac: [u8; 32],
+        next: Option<Job>,
+        batch: Batch,
+    ) -> Result<(), StoreError> {
+        self.replace_job_noted(id, mac, next, batch, Vec::new())
+    }
+
+    /// As [`Core::replace_job`], with entries for the store's own audit chain.
+    pub(super) fn replace_job_noted(
+        &self,
+        id: JobId,
+        mac: [u8; 32],
+        next: Option<Job>,
+        batch: Batch,
+        drafts: Vec<Draft>,
+    ) -> Result<(), StoreError> {
+        let key = RecordKey::Job(id);
         let new = match &next {
             Some(job) => Some(self.seal_top(&key, &job.encode())?),
             None => None,
         };
         let next_mac = new.as_ref().map(|new| self.top_mac(&key, new));
         let old = Some(mac);
-        self.commit(batch, vec![TopChange { key, old, new }])?;
+        let extra = Extra {
+            drafts,
+            ..Extra::default()
+        };
+        self.commit_with(extra, batch, vec![TopChange { key, old, new }])?;
         match next.zip(next_mac) {
             Some((job, mac)) => self.start_job(id, StoredJob { job, mac }),
             None => self.forget_job(id),
@@ -212,9 +227,9 @@ impl Core {
     fn plan_directory(
         &self,
         crypto: &Arc<TenantCrypto>,
-        mut job: Job,
+        mut job: Removal,
         batch: &mut Batch,
-    ) -> Result<Option<Job>, StoreError> {
+    ) -> Result<Option<Removal>, StoreError> {
         let Some(last) = job.directories.last_mut() else {
             return Ok(None);
         };
@@ -272,13 +287,13 @@ impl Core {
 /// What is to be done with a job after its content was looked at.
 enum Step {
     /// There are directories to empty.
-    Descend(Job),
+    Descend(Removal),
     /// This remains of it.
-    Left(Option<Job>),
+    Left(Option<Removal>),
 }
 
 /// Fills a batch with deletes of a content's chunks, from the last one down.
-fn plan_content(mut job: Job, batch: &mut Batch) -> Step {
+fn plan_content(mut job: Removal, batch: &mut Batch) -> Step {
     let Some((content, left)) = job.content else {
         return if job.directories.is_empty() {
             Step::Left(None)

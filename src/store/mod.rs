@@ -23,35 +23,45 @@ mod audit;
 mod audit_chain;
 mod change;
 mod clock;
+mod compact;
 mod content;
 mod core;
 mod directory;
 mod durability;
+mod erase;
 mod error;
 mod expiry;
 mod holds;
 mod index;
+mod job_list;
 mod jobs;
 mod keyring;
 mod open;
 mod picture;
+mod raw;
 mod reader;
+mod rekey;
+mod rekey_files;
+mod rotate;
 mod safety_copy;
 mod state;
 mod stats;
 mod survey;
 mod sweep;
 mod tenant;
+mod tenant_keys;
 mod verify;
 mod walk;
 
 pub use audit_chain::AuditRecord;
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
+pub use erase::{Erased, ErasureState};
 pub use error::{Abort, StoreError};
 pub(crate) use open::{Ground, check, create, start};
 pub use picture::{Amount, Band, Picture};
 pub(crate) use reader::Reader;
+pub(crate) use rekey::rekey;
 pub use stats::{StoreStats, TenantStats};
 pub(crate) use survey::Surveyed;
 pub use sweep::Swept;
@@ -61,6 +71,7 @@ pub(crate) use walk::{Directory, Urgency, Walk};
 
 use self::core::Core;
 pub use clock::ClockState;
+pub use compact::Compacted;
 
 /// Whether a store may be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,6 +100,25 @@ impl Store {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(directory);
         self
+    }
+
+    /// Keeps the directory locked beyond the closing of the store.
+    fn take_directory(&self) -> Option<StoreDirectory> {
+        self.directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Where the store lies, if it lies in a directory.
+    fn path(&self) -> Option<std::path::PathBuf> {
+        let directory = self
+            .directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        directory
+            .as_ref()
+            .map(|directory| directory.path().to_path_buf())
     }
 
     fn start(core: Arc<Core>, policy: String) -> Result<Self, StoreError> {

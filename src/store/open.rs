@@ -1,24 +1,25 @@
 //! Creates a store on an empty backend, and opens one: every check before the first answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use sha2::{Digest, Sha256};
 
 use crate::audit::{Chain, Draft, hex};
-use crate::backend::{Backend, Batch, Item, KeyStore};
+use crate::backend::{Backend, Batch, KeyStore};
 use crate::clock::Clock;
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random};
-use crate::record::{Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash};
+use crate::record::{Head, Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash};
 use crate::seal::{self, Place};
 
-use super::core::{Core, CoreParts, Extra, StoreCrypto, StoredJob, Top, TopChange, digest};
+use super::core::{Core, CoreParts, Extra, StoreCrypto, Top, TopChange, digest};
 use super::index::{ShortMac, short};
+use super::job_list::StoredJob;
 use super::reader::SCAN_RECORDS;
 use super::state::{self, State};
-use super::{OpenMode, Store, StoreError};
+use super::{OpenMode, Store, StoreError, tenant_keys};
 
 /// Bytes of policy text in one record.
 const POLICY_PART_BYTES: usize = 5_632;
@@ -33,6 +34,8 @@ pub(crate) struct Ground {
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
+    /// The store's directory, if it lies in one.
+    pub(crate) place: Option<std::path::PathBuf>,
 }
 
 /// Writes the first root and the policy of a new store.
@@ -42,7 +45,6 @@ pub(crate) fn create(
     policy: &str,
     generation: u32,
 ) -> Result<(), StoreError> {
-    let crypto = crypto(&keyring);
     let root = Root {
         seq: 0,
         era: 0,
@@ -54,6 +56,23 @@ pub(crate) fn create(
         runs: LastRuns::default(),
         jumps: Jumps::default(),
     };
+    let core = begin(ground, keyring, generation, root)?;
+    // So that the store's own chain begins with the store.
+    if let Ok(policy) = crate::policy::load(policy, "the new store's policy") {
+        core.set_audit(policy.audit);
+    }
+    core.put_policy("init", policy)?;
+    core.close()
+}
+
+/// Writes the first root of a new store, which is not closed yet.
+pub(super) fn begin(
+    ground: &Ground,
+    keyring: Keyring,
+    generation: u32,
+    root: Root,
+) -> Result<Core, StoreError> {
+    let crypto = crypto(&keyring);
     let key = RecordKey::Root.to_bytes();
     let place = Place {
         store: crypto.id,
@@ -64,7 +83,7 @@ pub(crate) fn create(
     let first = State {
         counter: 1,
         generation,
-        seq: 0,
+        seq: root.seq,
         root_digest: digest(&sealed),
         clean: false,
     };
@@ -76,7 +95,7 @@ pub(crate) fn create(
     let applied = ground.backend.apply(batch)?;
     ground.backend.wait_durable(applied)?;
     state::write(&*ground.keys, crypto.id, &crypto.state, &first)?;
-    let core = Core::new(CoreParts {
+    Ok(Core::new(CoreParts {
         backend: Arc::clone(&ground.backend),
         keys: Arc::clone(&ground.keys),
         clock: Arc::clone(&ground.clock),
@@ -88,13 +107,8 @@ pub(crate) fn create(
         jobs: HashMap::new(),
         top: Top { root, sealed },
         state: first,
-    });
-    // So that the store's own chain begins with the store.
-    if let Ok(policy) = crate::policy::load(policy, "the new store's policy") {
-        core.set_audit(policy.audit);
-    }
-    core.put_policy("init", policy)?;
-    core.close()
+        place: None,
+    }))
 }
 
 /// A store that passed every check of its opening, with nothing written yet.
@@ -138,7 +152,7 @@ pub(crate) fn start(
         listed,
     } = checked;
     if mode == OpenMode::ReadWrite {
-        remove_uncommitted_keys(&*ground.keys, &listed.heads)?;
+        settle_keys(&ground, &crypto, &keyring, &listed)?;
     }
     let core = Arc::new(Core::new(CoreParts {
         backend: ground.backend,
@@ -152,6 +166,7 @@ pub(crate) fn start(
         jobs: listed.jobs,
         top,
         state,
+        place: ground.place,
     }));
     Store::start(core, listed.policy)
 }
@@ -176,7 +191,7 @@ fn crypto(keyring: &Keyring) -> StoreCrypto {
         inventory: MacKey::new(&keys.root.derive("strongroom/v1/store-inventory")),
         state: MacKey::new(&keys.state),
         tag: MacKey::new(&keys.tag.derive("strongroom/v1/file-tag")),
-        tenant: keys.tenant.derive("strongroom/v1/tenant-keys"),
+        certificate: MacKey::new(&keys.audit.derive("strongroom/v1/erasure-certificate")),
     }
 }
 
@@ -308,15 +323,39 @@ pub(super) fn scan_all(
     }
 }
 
-/// A key file without a head belongs to a tenant whose first write never committed.
-fn remove_uncommitted_keys(
-    keys: &dyn KeyStore,
-    heads: &HashMap<FileTag, ShortMac>,
+/// Sorts out the key files that no head names: those of erased tenants are destroyed, all
+/// others set aside; and brings back what was set aside for a head that is there again.
+fn settle_keys(
+    ground: &Ground,
+    crypto: &StoreCrypto,
+    keyring: &Keyring,
+    listed: &Listed,
 ) -> Result<(), StoreError> {
-    for tag in keys.tenants()? {
-        if !heads.contains_key(&FileTag(tag)) {
-            keys.destroy(Item::Tenant(tag))?;
+    let keys = &*ground.keys;
+    for stored in listed.jobs.values() {
+        if let Job::Erase(job) = &stored.job {
+            let is_reused = listed.heads.contains_key(&job.tag);
+            tenant_keys::destroy(keys, keyring, job.tag, job.tenant, is_reused)?;
         }
+    }
+    let there: HashSet<[u8; 16]> = keys.tenants()?.into_iter().collect();
+    for tag in &there {
+        if !listed.heads.contains_key(&FileTag(*tag)) {
+            tenant_keys::set_aside(keys, *tag)?;
+        }
+    }
+    for tag in listed.heads.keys().filter(|tag| !there.contains(&tag.0)) {
+        let key = RecordKey::Head(*tag).to_bytes();
+        let Some(sealed) = ground.backend.get(&key)? else {
+            continue;
+        };
+        let place = Place {
+            store: crypto.id,
+            epoch: 0,
+            key: &key,
+        };
+        let head = Head::decode(&seal::open_record(&place, &crypto.top, &sealed)?)?;
+        tenant_keys::bring_back(keys, keyring, *tag, head.tenant)?;
     }
     Ok(())
 }

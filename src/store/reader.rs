@@ -256,7 +256,7 @@ impl Reader<'_> {
 
     /// Reads every record of a directory, hands each to `each`, and checks that together
     /// they are what the summary says. Remembers their hashes.
-    fn check_directory(
+    pub(super) fn check_directory(
         &self,
         directory: &Directory,
         mut each: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,

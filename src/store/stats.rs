@@ -7,7 +7,7 @@ use crate::clock::UnixMillis;
 use crate::path::ROOT;
 use crate::record::Run;
 
-use super::{ClockState, Store, StoreError};
+use super::{ClockState, Erased, Store, StoreError};
 
 /// Totals over a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,10 @@ pub struct StoreStats {
     pub clock: ClockState,
     /// How many commits were made so far.
     pub commits: u64,
-    /// Removals that are not finished yet.
+    /// Removals, rotations and erasures that are not finished yet.
     pub pending_removals: u64,
+    /// Tenants that were erased, the oldest first.
+    pub erased: Vec<Erased>,
     /// The engine's figures.
     pub backend: BackendStats,
     /// How often STATE was written since the store was opened.
@@ -93,6 +95,7 @@ impl Store {
             clock: self.core.clock_state(),
             commits: self.core.root().seq,
             pending_removals: self.core.pending_jobs() as u64,
+            erased: self.erased(),
             backend: self.core.backend.stats()?,
             state_writes: self.core.state_writes(),
             last_runs: Run::ALL

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use crate::backend::{Copy, Item};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Random, StoreId, TenantKeys};
@@ -55,15 +54,26 @@ pub(super) struct TenantCrypto {
 }
 
 impl TenantCrypto {
-    pub(super) fn new(store: StoreId, keys: &TenantKeys) -> Result<Self, StoreError> {
+    /// The keys of the epochs that the head names: its own, and those before it that are not
+    /// retired.
+    pub(super) fn new(
+        store: StoreId,
+        keys: &TenantKeys,
+        (epoch, retired): (u32, u32),
+    ) -> Result<Self, StoreError> {
         let mut records = BTreeMap::new();
-        for epoch in keys.epochs() {
-            records.insert(epoch, Cipher::new(keys.record_key(epoch)?));
+        for named in keys
+            .epochs()
+            .filter(|at| (retired + 1..=epoch).contains(at))
+        {
+            records.insert(named, Cipher::new(keys.record_key(named)?));
         }
-        let (epoch, _) = records.last_key_value().ok_or(StoreError::KeyFileDamaged)?;
+        if !records.contains_key(&epoch) {
+            return Err(StoreError::KeyFileOlder);
+        }
         Ok(Self {
             id: keys.tenant_id(),
-            epoch: *epoch,
+            epoch,
             names: MacKey::new(&keys.name_key()),
             pseudonyms: MacKey::new(&keys.pseudonym_key()),
             audit_paths: Cipher::new(&keys.audit_path_key()),
@@ -180,6 +190,16 @@ impl Tenant {
         }
     }
 
+    /// Whether it exists.
+    pub(crate) fn exists(&self) -> bool {
+        self.live().is_some()
+    }
+
+    /// Makes all handles those of a tenant that does not exist.
+    pub(super) fn withdraw(&self) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     pub(super) fn publish(&self, live: Live) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(live));
     }
@@ -263,12 +283,16 @@ impl Core {
         if keys.name() != name.as_str() || keys.tenant_id() != head.tenant {
             return Err(StoreError::KeyFileDamaged);
         }
-        let crypto = Arc::new(TenantCrypto::new(self.crypto.id, &keys)?);
+        let epochs = (head.epoch, head.retired);
+        let crypto = Arc::new(TenantCrypto::new(self.crypto.id, &keys, epochs)?);
+        if self.check_writable().is_ok() {
+            self.forget_retired(tag, keys, head.retired)?;
+        }
         Ok(Some(Live {
             crypto,
             head,
             sealed,
-            seq: self.root().seq,
+            seq: self.applied_seq(),
         }))
     }
 
@@ -281,21 +305,5 @@ impl Core {
         };
         let plain = seal::open_record(&place, &self.crypto.top, sealed)?;
         Ok(Head::decode(&plain)?)
-    }
-
-    pub(super) fn read_tenant_keys(&self, tag: FileTag) -> Result<TenantKeys, StoreError> {
-        let item = Item::Tenant(tag.0);
-        let bytes = self
-            .keys
-            .read(item, Copy::A)?
-            .ok_or(StoreError::KeyFileMissing)?;
-        let (keys, needs_repair) =
-            TenantKeys::open(&bytes, &self.crypto.tenant, self.crypto.id, tag)
-                .map_err(|_| StoreError::KeyFileDamaged)?;
-        if needs_repair && self.check_writable().is_ok() {
-            let whole = keys.seal(&self.crypto.tenant, self.crypto.id, tag, &*self.random)?;
-            self.keys.write(item, Copy::A, &whole)?;
-        }
-        Ok(keys)
     }
 }

@@ -12,7 +12,7 @@ use super::audit::STORE_CHAIN;
 use super::core::Core;
 use super::open::{scan_all, sum_listed};
 use super::reader::Reader;
-use super::tenant::{Live, Tenant};
+use super::tenant::{Live, Tenant, TenantCrypto};
 use super::walk::Directory;
 
 /// How much `verify` reads.
@@ -63,13 +63,22 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     if let Err(error) = core.read_chain(STORE_CHAIN, None, &core.root().audit, |_| ()) {
         report.problem(None, None, &error);
     }
+    for job in core.erasures() {
+        if let Err(error) = core.read_chain(job.tenant, None, &job.audit, |_| ()) {
+            report.problem(None, None, &error);
+        }
+    }
     for tag in core.known_heads() {
         report.tenants += 1;
         // The key file is read again: the running process does not need it, the next one does.
-        match core
-            .read_tenant_keys(tag)
-            .and_then(|_keys| core.tenant_by_tag(tag))
-        {
+        match core.read_tenant_keys(tag).and_then(|keys| {
+            let tenant = core.tenant_by_tag(tag)?;
+            if let Some(live) = tenant.live() {
+                let epochs = (live.head.epoch, live.head.retired);
+                TenantCrypto::new(core.crypto.id, &keys, epochs)?;
+            }
+            Ok(tenant)
+        }) {
             Ok(tenant) => {
                 if let Some(id) = verify_tenant(core, &tenant, depth, &mut report) {
                     known.insert(id);
@@ -103,11 +112,7 @@ impl VerifyReport {
         let was_damaged = self.is_damaged;
         self.push(tenant, path, &error.to_string());
         // One tenant's lost keys are no reason to stop the writes of all others.
-        let is_keys = matches!(
-            error,
-            StoreError::KeyFileMissing | StoreError::KeyFileDamaged
-        );
-        self.is_damaged = was_damaged || !is_keys;
+        self.is_damaged = was_damaged || !error.is_lost_key();
     }
 
     fn push(&mut self, tenant: Option<&Tenant>, path: Option<&str>, what: &str) {
@@ -196,7 +201,7 @@ fn verify_tenant(
     // Below a damaged directory nothing can be told from a stray record.
     if depth == Depth::Full && is_whole {
         check_trash(core, tenant, &live, report);
-        reach_trash(core, tenant, &live, &mut reached);
+        reach_trash(core, &live, &mut reached);
         find_strays(core, tenant, id, &reached, report);
     }
     Some(id)
@@ -273,7 +278,8 @@ impl TreeWalk<'_> {
 fn check_trash(core: &Core, tenant: &Tenant, live: &Live, report: &mut VerifyReport) {
     let jobs = stored_jobs(core)
         .into_iter()
-        .filter(|job| job.tag == tenant.tag);
+        .filter_map(|job| job.removal().cloned())
+        .filter(|job| job.tenant == live.crypto.id);
     for directory in jobs.flat_map(|job| job.directories) {
         let Some(expected) = directory.unchecked else {
             continue;
@@ -287,10 +293,11 @@ fn check_trash(core: &Core, tenant: &Tenant, live: &Live, report: &mut VerifyRep
 }
 
 /// Adds what unfinished work still has to remove.
-fn reach_trash(core: &Core, tenant: &Tenant, live: &Live, reached: &mut Reached) {
+fn reach_trash(core: &Core, live: &Live, reached: &mut Reached) {
     let jobs = stored_jobs(core)
         .into_iter()
-        .filter(|job| job.tag == tenant.tag);
+        .filter_map(|job| job.removal().cloned())
+        .filter(|job| job.tenant == live.crypto.id);
     let mut directories: Vec<NodeId> = Vec::new();
     for job in jobs {
         directories.extend(job.directories.iter().map(|directory| directory.id));
@@ -386,7 +393,7 @@ fn find_strange_tenants(
             let is_known = |known: &HashSet<_>| tenant.is_some_and(|id| known.contains(&id));
             if !is_known(&known) {
                 // It may have been created since the tenants were listed.
-                known.extend(stored_jobs(core).into_iter().map(|job| job.tenant));
+                known.extend(stored_jobs(core).iter().map(Job::tenant));
                 known.extend(
                     core.known_heads()
                         .into_iter()

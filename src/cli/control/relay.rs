@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::args::{Command, KeyAddArgs, KeyCommand, PolicyCommand, TenantCommand};
+use super::super::args::{Command, PolicyCommand};
 use super::super::audit::args::AuditCommand;
 use super::super::failure::{Exit, Failure};
+use super::super::key_args::{KeyCommand, NewKeyArgs};
 
 /// Options whose values stay with the process that was given them.
 const KEPT: [&str; 4] = [
@@ -87,9 +88,8 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
         }
         | Command::Hold { .. }
         | Command::Stats(_)
-        | Command::Tenant {
-            command: TenantCommand::List(_),
-        }
+        | Command::Compact(_)
+        | Command::Tenant { .. }
         | Command::Key {
             command: KeyCommand::List(_) | KeyCommand::Remove(_),
         } => Ok(()),
@@ -127,14 +127,34 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
         }
         Command::Key {
             command: KeyCommand::Add(args),
-        } => admit_new_key(args, cwd),
+        } => admit_new_key(&mut args.new, cwd),
+        Command::Key {
+            command: KeyCommand::Change(args),
+        } => admit_new_key(&mut args.new, cwd),
+        Command::Key {
+            command: KeyCommand::Rotate(args),
+        } => {
+            if args.full {
+                return Err(refused("key rotate --full"));
+            }
+            if args.new.is_named() {
+                admit_new_key(&mut args.new, cwd)?;
+            }
+            Ok(())
+        }
+        Command::VerifyErasure(args) => {
+            if args.file.as_os_str() == "-" {
+                return Err(refused("verify-erasure -"));
+            }
+            rebase(&mut args.file, cwd);
+            Ok(())
+        }
         _ => Err(refused("this command")),
     }
 }
 
 /// A new key is read where a path says, never asked for, and no program is run here for it.
-fn admit_new_key(args: &mut KeyAddArgs, cwd: &Path) -> Result<(), Failure> {
-    let new = &mut args.new;
+fn admit_new_key(new: &mut NewKeyArgs, cwd: &Path) -> Result<(), Failure> {
     let mut paths = [
         &mut new.new_key_file,
         &mut new.new_passphrase_file,

@@ -1,6 +1,6 @@
 //! The keyring's bytes: encoding, strict parsing, checksums.
 //!
-//! Integers are big-endian. A copy is at most 2,397 bytes.
+//! Integers are big-endian. A copy is at most 2,429 bytes.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -14,8 +14,8 @@
 //! | 36 | 1 | n, slots (1 to 8) |
 //! | 37 | n × 262 | slots, by ascending id |
 //! | 37 + 262n | 24 | nonce |
-//! | 61 + 262n | 208 | sealed store keys: tag, root, audit, policy, state, tenant (32 each), tag 16 |
-//! | 269 + 262n | 32 | MAC: HMAC-SHA256 of everything before |
+//! | 61 + 262n | 240 | sealed store keys: tag, root, audit, policy, state, tenant, the tenant key before (32 each; zeros if none), tag 16 |
+//! | 301 + 262n | 32 | MAC: HMAC-SHA256 of everything before |
 //!
 //! The complements tell a newer format from a damaged byte. A slot:
 //!

@@ -2,9 +2,12 @@
 
 mod format;
 mod open;
+mod rotate;
 mod store_keys;
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use self::format::{Body, SealedStoreKeys};
 use super::kdf::{self, KdfParams, SALT_BYTES, Stretcher};
@@ -129,6 +132,11 @@ pub struct Keyring {
     sealed_store_keys: SealedStoreKeys,
     store_keys: StoreKeys,
     master: SecretKey,
+    /// The slot whose credential opened this keyring.
+    opener: u64,
+    /// What the slots whose credentials this process has seen are sealed under: only these
+    /// can take a new master key.
+    wraps: BTreeMap<u64, SecretKey>,
 }
 
 impl Keyring {
@@ -155,6 +163,8 @@ impl Keyring {
             sealed_store_keys,
             store_keys,
             master,
+            opener: 1,
+            wraps: BTreeMap::new(),
         };
         keyring.add_slot(credential, slot, random)?;
         Ok(keyring)
@@ -207,6 +217,21 @@ impl Keyring {
         if self.slots.len() >= MAX_SLOTS {
             return Err(KeyError::SlotsFull);
         }
+        let (new, wrap) = self.new_slot(credential, slot, random)?;
+        let id = new.info.id;
+        self.slots.push(new);
+        self.wraps.insert(id, wrap);
+        self.counter = id;
+        Ok(id)
+    }
+
+    /// A slot for the master key, with the next counter as its id.
+    fn new_slot(
+        &self,
+        credential: &Credential,
+        slot: NewSlot<'_>,
+        random: &dyn Random,
+    ) -> Result<(Slot, SecretKey), KeyError> {
         if !is_label(slot.label) {
             return Err(KeyError::Label);
         }
@@ -232,9 +257,7 @@ impl Keyring {
         };
         let aad = format::slot_aad(self.suite, self.store_id, &new);
         new.wrapped = fixed(&aead::seal(&keys.wrap, &nonce, &aad, self.master.expose()));
-        self.slots.push(new);
-        self.counter = id;
-        Ok(id)
+        Ok((new, SecretKey::copy_of(keys.wrap.expose())))
     }
 
     /// Removes a slot. Its credential opens nothing any more once both copies
@@ -256,6 +279,7 @@ impl Keyring {
         }
         self.counter = self.next_counter()?;
         self.slots.remove(at);
+        self.wraps.remove(&id);
         Ok(())
     }
 

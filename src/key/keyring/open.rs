@@ -5,6 +5,8 @@
 //! → only then use anything. So a wrong passphrase, a damaged slot and a
 //! damaged header are told apart, and nothing unverified is acted upon.
 
+use std::collections::BTreeMap;
+
 use super::format::{self, Parsed};
 use super::{CopyName, Keyring, MASTER_MAC_LABEL, Opened, Slot, SlotKind, StoreKeys};
 use crate::key::kdf::Stretcher;
@@ -33,7 +35,7 @@ pub(super) fn open(
     parsed.sort_by_key(|(_, copy)| std::cmp::Reverse(copy.counter));
 
     for (at, (name, copy)) in parsed.iter().enumerate() {
-        let (slot, master) = match unlock(copy, credential, stretcher) {
+        let (slot, wrap, master) = match unlock(copy, credential, stretcher) {
             Ok(unlocked) => unlocked,
             Err((stage, error)) => {
                 failures.add(stage, error);
@@ -62,7 +64,7 @@ pub(super) fn open(
         return Ok(Opened {
             slot: slot.info.id,
             repair: (other.0 != winner).then_some(other.1),
-            keyring: assemble(copy, master)?,
+            keyring: assemble(copy, slot.info.id, wrap, master)?,
         });
     }
     Err(failures.worst().unwrap_or(KeyError::NoKeyring))
@@ -73,7 +75,7 @@ fn unlock<'a>(
     copy: &'a Parsed<'_>,
     credential: &Credential,
     stretcher: &mut Stretcher<'_>,
-) -> Result<(&'a Slot, SecretKey), (Stage, KeyError)> {
+) -> Result<(&'a Slot, SecretKey, SecretKey), (Stage, KeyError)> {
     let passphrase = credential.kind() == SlotKind::Passphrase;
     let mut too_expensive = None;
     let mut tried = false;
@@ -101,7 +103,7 @@ fn unlock<'a>(
             .and_then(|plain| plain.as_slice().try_into().ok().map(SecretKey::copy_of));
         // The right credential and an intact slot: what it is bound to is not.
         return match master {
-            Some(master) => Ok((slot, master)),
+            Some(master) => Ok((slot, SecretKey::copy_of(keys.wrap.expose()), master)),
             None => Err((Stage::Mac, damage(copy))),
         };
     }
@@ -127,7 +129,12 @@ fn damage(copy: &Parsed<'_>) -> KeyError {
 }
 
 /// The keyring of a copy whose MAC holds.
-fn assemble(copy: &Parsed<'_>, master: SecretKey) -> Result<Keyring, KeyError> {
+fn assemble(
+    copy: &Parsed<'_>,
+    opener: u64,
+    wrap: SecretKey,
+    master: SecretKey,
+) -> Result<Keyring, KeyError> {
     let slots: Option<Vec<Slot>> = copy.slots.iter().cloned().collect();
     Ok(Keyring {
         suite: copy.suite,
@@ -137,6 +144,8 @@ fn assemble(copy: &Parsed<'_>, master: SecretKey) -> Result<Keyring, KeyError> {
         store_keys: StoreKeys::unseal(&copy.store_keys, &master, copy.suite, copy.store_id)?,
         sealed_store_keys: copy.store_keys.clone(),
         master,
+        opener,
+        wraps: BTreeMap::from([(opener, wrap)]),
     })
 }
 

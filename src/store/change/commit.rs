@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::audit::Chain;
-use crate::backend::{Copy, Item};
 use crate::record::{Dirent, DirentBody, Head, NodeId, RecordKey, SetHash, Share, Summary};
 use crate::seal;
 
 use crate::store::StoreError;
 use crate::store::audit::ChainWriter;
-use crate::store::core::{StoredJob, TopChange};
+use crate::store::core::{Extra, TopChange};
 use crate::store::index::{EntryChange, short};
+use crate::store::job_list::StoredJob;
 use crate::store::sweep::Bounds;
 use crate::store::tenant::Live;
 
@@ -35,6 +35,8 @@ impl Change<'_> {
             holds,
             created,
             audit,
+            epoch: self.epochs.0,
+            retired: self.epochs.1,
         };
         let head_key = RecordKey::Head(self.tenant.tag);
         let sealed = core.seal_top(&head_key, &head.encode())?;
@@ -63,16 +65,13 @@ impl Change<'_> {
             });
         }
         if let Some(keys) = &self.new_keys {
-            let bytes = keys.seal(
-                &core.crypto.tenant,
-                core.crypto.id,
-                self.tenant.tag,
-                &*core.random,
-            )?;
-            core.keys
-                .write(Item::Tenant(self.tenant.tag.0), Copy::A, &bytes)?;
+            core.write_tenant_keys(self.tenant.tag, keys)?;
         }
-        let seq = core.commit(std::mem::take(&mut self.batch), changes)?;
+        let extra = Extra {
+            drafts: std::mem::take(&mut self.events),
+            ..Extra::default()
+        };
+        let seq = core.commit_with(extra, std::mem::take(&mut self.batch), changes)?;
         for (directory, from, to, entries) in followed {
             core.indexes
                 .follow((self.crypto.id, directory), &from, to, &entries);

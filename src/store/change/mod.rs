@@ -5,6 +5,7 @@
 //! an id to which nothing refers yet and with a job that would remove it again).
 
 mod commit;
+mod reseal;
 mod write;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use crate::key::TenantKeys;
 use crate::path::MemoryPath;
 use crate::record::{
     ContentId, Dirent, DirentBody, FileKind, FileMeta, Job, JobId, NameTag, NodeId, RecordKey,
-    Share, Summary, TrashDirectory,
+    Removal, Share, Summary, TrashDirectory,
 };
 
 use super::StoreError;
@@ -41,6 +42,10 @@ pub(crate) struct Change<'a> {
     jobs: Vec<(JobId, Option<Job>, Option<[u8; 32]>)>,
     drafts: Vec<(Draft, UnixMillis)>,
     audit: Chain,
+    /// Entries for the store's own chain.
+    events: Vec<Draft>,
+    /// The epoch of new records, and the last one that is retired.
+    epochs: (u32, u32),
     pub(super) now: UnixMillis,
 }
 
@@ -260,7 +265,7 @@ impl<'a> Change<'a> {
                     id: entry.node,
                     unchecked,
                 }];
-                self.add_job(Job {
+                self.add_job(Removal {
                     tag: self.tenant.tag,
                     tenant: self.crypto.id,
                     directories,
@@ -424,9 +429,9 @@ impl<'a> Change<'a> {
         Ok(id)
     }
 
-    fn add_job(&mut self, job: Job) -> Result<(), StoreError> {
+    fn add_job(&mut self, job: Removal) -> Result<(), StoreError> {
         let id = JobId(self.random_id()?);
-        self.jobs.push((id, Some(job), None));
+        self.jobs.push((id, Some(Job::Remove(job)), None));
         Ok(())
     }
 
@@ -453,7 +458,7 @@ impl<'a> Change<'a> {
         let chunks = meta.chunks();
         if self.chunk_deletes.saturating_add(chunks) > CHUNKS_INLINE_MAX {
             let content = Some((meta.content, chunks));
-            return self.add_job(Job {
+            return self.add_job(Removal {
                 tag: self.tenant.tag,
                 tenant: self.crypto.id,
                 directories: Vec::new(),

@@ -14,6 +14,9 @@ use crate::store::tenant::{Tenant, TenantCrypto};
 
 use super::Change;
 
+/// The epoch of a new tenant's records; none is retired.
+const NEW_EPOCHS: (u32, u32) = (1, 0);
+
 impl Core {
     /// Runs `plan` under the tenant's lock and commits what it planned.
     ///
@@ -63,11 +66,14 @@ impl Core {
             None => {
                 let keys = TenantKeys::create(tenant.name.as_str(), &*self.random)?;
                 (
-                    Arc::new(TenantCrypto::new(self.crypto.id, &keys)?),
+                    Arc::new(TenantCrypto::new(self.crypto.id, &keys, NEW_EPOCHS)?),
                     Some(keys),
                 )
             }
         };
+        let epochs = live
+            .as_ref()
+            .map_or(NEW_EPOCHS, |live| (live.head.epoch, live.head.retired));
         let audit = live.as_ref().map_or(Chain::EMPTY, |live| live.head.audit);
         let mut change = Change {
             reader: self.reader(tenant, live)?,
@@ -80,6 +86,8 @@ impl Core {
             jobs: Vec::new(),
             drafts: Vec::new(),
             audit,
+            events: Vec::new(),
+            epochs,
             now: self.now(),
         };
         let value = match plan(&mut change) {
