@@ -527,7 +527,7 @@ const ALL_COMMANDS: &[Tried] = &[
     ),
     (
         "import",
-        "import --from in --tenant a/b",
+        "import --from in --tenant a/b --actor clerk --session s1",
         "",
         InTenant("import"),
     ),
@@ -638,6 +638,12 @@ fn every_command_leaves_its_entry() {
             ("/memories/link.md", "refused")
         ]
     );
+    for entry in of("import") {
+        assert_eq!(
+            (&entry["actor"], &entry["session"]),
+            (&"clerk".into(), &"s1".into())
+        );
+    }
     let export = of("export")[0];
     assert_eq!(export["actor"], "auditor");
     assert!(
@@ -655,4 +661,19 @@ fn every_command_leaves_its_entry() {
     let digest = Sha256::digest(&shown.stdout);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(set["detail"], format!("policy {digest}"));
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let home = Home::with_policy(POLICY);
+    let all = all_commands(&home);
+    assert!(all.len() >= ALL_COMMANDS.len(), "{all:?}");
+    for name in all {
+        let words: Vec<&str> = name.split(' ').chain(["--help"]).collect();
+        let help = home.run(&words, "");
+        ended(&help, 0);
+        let example = format!("strongroom {name}");
+        let (_, examples) = out(&help).split_once("\nExample:\n  ").unwrap_or_default();
+        assert!(examples.contains(&example), "{name}: {help:?}");
+    }
 }

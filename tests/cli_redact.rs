@@ -353,6 +353,7 @@ fn a_rescan_brings_one_tenant_under_the_policy() {
                 "skipped": [], "names": [],
             }],
             "damaged": [],
+            "not_reached": [],
         })
     );
     let again = home.rescan("--tenant default");

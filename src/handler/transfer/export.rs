@@ -91,18 +91,24 @@ struct Content {
 }
 
 impl<F: FnMut(&str, &ExportOutcome)> Export<'_, F> {
-    /// Notes in the audit log who takes how much out, before the first byte leaves.
+    /// Notes in the audit log who takes how much out, before the first byte leaves. An export
+    /// that cannot be logged does not happen, unless what is left is to be saved.
     fn note(&mut self) -> Result<(), StoreError> {
-        let below = match self.read(|reader| reader.totals(&reader.root())) {
-            Ok(below) => below,
-            Err(error) if error.is_damage() => return Ok(()),
-            Err(error) => return Err(error),
-        };
         let line = Line::new(self.tenant, &self.rules, "export");
-        let mut draft = line.draft.borrow().clone();
-        draft.bytes = below.bytes;
-        let draft = draft.detail(format!("{} files", below.files));
-        line.store().note_now(&self.tenant.tenant, draft)
+        if !self.rules.in_force.policy.audit.enabled {
+            return Ok(());
+        }
+        let totals = |reader: &Reader<'_>| {
+            let totals = reader.totals(&reader.root());
+            totals.map_err(Abort::<()>::Failed)
+        };
+        let noted = unrefused(line.store().read(&self.tenant.tenant, totals)).and_then(|below| {
+            let mut draft = line.draft.borrow().clone();
+            draft.bytes = below.bytes;
+            let draft = draft.detail(format!("{} files", below.files));
+            line.store().note_now(&self.tenant.tenant, draft)
+        });
+        if self.options.salvage { Ok(()) } else { noted }
     }
 
     /// Exports what lies in a directory.
