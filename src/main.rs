@@ -2,7 +2,6 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::sync::Once;
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit, setrlimit, umask};
@@ -12,7 +11,7 @@ fn main() -> ExitCode {
     // Whatever the caller's umask: nothing that is made here is for others.
     umask(Mode::RWXG | Mode::RWXO);
     write_no_core();
-    report_panics_without_data();
+    cli::report_panics_without_data();
     panic::catch_unwind(AssertUnwindSafe(cli::run)).unwrap_or(ExitCode::FAILURE)
 }
 
@@ -22,14 +21,4 @@ fn write_no_core() {
     limit.current = Some(0);
     // Lowering a limit is always allowed; were it not, the command would still do its work.
     let _lowered = setrlimit(Resource::Core, limit);
-}
-
-/// A panic's own text may quote what it tripped over, so one fixed line stands for all of them.
-fn report_panics_without_data() {
-    static ONCE: Once = Once::new();
-    panic::set_hook(Box::new(|_| {
-        ONCE.call_once(|| {
-            cli::say("an internal check failed; nothing was acknowledged that is not stored");
-        });
-    }));
 }

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::{Arc, Mutex};
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use base64ct::{Base64, Base64UrlUnpadded, Encoding};
+use store_kit::needles::Needles;
 use store_kit::{Rng, builder, copy_directory, files_below, png};
 use strongroom::key::{KdfParams, KeyError, KeySource, OsRandom, Random};
 use strongroom::wire::{self, Command, ViewRange};
@@ -50,69 +50,6 @@ impl Random for Recorder {
         self.0.lock().unwrap().push(out.to_vec());
         Ok(())
     }
-}
-
-/// A secret, and all the ways in which it could stand in a file.
-struct Needles {
-    search: AhoCorasick,
-    of: Vec<usize>,
-}
-
-impl Needles {
-    fn new<'a>(secrets: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut patterns = Vec::new();
-        let mut of = Vec::new();
-        for (number, secret) in secrets.into_iter().enumerate() {
-            for form in forms(secret) {
-                patterns.push(form);
-                of.push(number);
-            }
-        }
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .build(patterns)
-            .unwrap();
-        Self { search, of }
-    }
-
-    /// The numbers of the secrets found below a directory.
-    fn found(&self, directory: &Path) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        for file in files_below(directory) {
-            // File names are searched as well as contents.
-            let mut bytes = file.to_str().unwrap().as_bytes().to_vec();
-            bytes.push(0);
-            bytes.extend(fs::read(directory.join(file)).unwrap());
-            for hit in self.search.find_overlapping_iter(&bytes) {
-                found.insert(self.of[hit.pattern().as_usize()]);
-            }
-        }
-        found
-    }
-
-    fn found_in(&self, text: &str) -> bool {
-        self.search.is_match(text)
-    }
-}
-
-/// As it is, as UTF-16, in hexadecimal, and in base64 at each of the three alignments.
-fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms = vec![secret.to_vec()];
-    forms.push(secret.iter().flat_map(|byte| [*byte, 0]).collect());
-    forms.push(secret.iter().flat_map(|byte| [0, *byte]).collect());
-    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    forms.push(hex.to_uppercase().into_bytes());
-    forms.push(hex.into_bytes());
-    for shift in 0..3 {
-        let mut shifted = vec![0; shift];
-        shifted.extend_from_slice(secret);
-        shifted.truncate(shifted.len() / 3 * 3);
-        // The first group is shared with what stands before the secret.
-        let start = if shift == 0 { 0 } else { 4 };
-        forms.push(Base64::encode_string(&shifted).into_bytes()[start..].to_vec());
-        forms.push(Base64UrlUnpadded::encode_string(&shifted).into_bytes()[start..].to_vec());
-    }
-    forms
 }
 
 #[test]

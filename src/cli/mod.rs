@@ -3,7 +3,9 @@
 //! Each command has a small file of its own. Exit codes and the two lines of an error are in
 //! `failure`, where keys come from in `keys`.
 
+use std::panic;
 use std::process::ExitCode;
+use std::sync::Once;
 
 use clap::{CommandFactory, Parser};
 
@@ -47,6 +49,17 @@ use keep_args::HoldCommand;
 use key_args::{KeyCommand, TenantCommand};
 
 pub use output::say;
+
+/// A panic's own text may quote what it tripped over, so one fixed line stands for all of them,
+/// from here on, in the whole process.
+pub fn report_panics_without_data() {
+    static ONCE: Once = Once::new();
+    panic::set_hook(Box::new(|_| {
+        ONCE.call_once(|| {
+            say("an internal check failed; nothing was acknowledged that is not stored");
+        });
+    }));
+}
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {

@@ -372,8 +372,14 @@ impl<'a> Line<'a> {
             }
             Err(Abort::Failed(error)) => return Err(error.into()),
         };
-        let draft = self.draft.borrow().clone();
+        let mut draft = self.draft.borrow().clone();
         let is_view = draft.command == VIEW;
+        if draft.outcome == Outcome::Refused {
+            // What was refused may be refused because its path holds a secret.
+            for path in [&mut draft.path, &mut draft.to].into_iter().flatten() {
+                *path = self.showable(path);
+            }
+        }
         if is_view || draft.outcome == Outcome::Refused {
             self.store().note(&self.tenant.tenant, draft, is_view)?;
         }

@@ -347,6 +347,9 @@ fn glued(a: u8, b: u8) -> bool {
     a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric()
 }
 
+/// A run of base64 goes this far without a slash more often than the name of a directory does.
+const NAME: usize = 14;
+
 /// Whether a match may begin (or end) at `at`.
 fn bounded(text: Text<'_>, boundary: Boundary, at: usize) -> bool {
     let (a, b) = (text.before(at), text.at(at));
@@ -354,8 +357,12 @@ fn bounded(text: Text<'_>, boundary: Boundary, at: usize) -> bool {
         Boundary::None => true,
         Boundary::Token => !glued(a, b),
         Boundary::Base64 => {
-            let part = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'-' | b'_');
-            !(part(a) && part(b))
+            let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'-' | b'_');
+            let part = |c: u8| inside(c) || c == b'/';
+            // A slash with a short name on its far side is a path's, not the value's.
+            let path = (a == b'/' && at - 1 - text.back(at - 1, NAME, inside) < NAME)
+                || (b == b'/' && text.skip(at + 1, NAME, inside) - at <= NAME);
+            path || !(part(a) && part(b))
         }
     }
 }

@@ -103,6 +103,7 @@ const ALONE: &[(&str, &str)] = &[
         "2026-01-02T03:04:05Z INFO started with {v}, attempt 2",
     ),
     ("list", "- {v}"),
+    ("path", "kept in /srv/notes/d3/{v}/a.md until May"),
     ("line", "{v}"),
 ];
 

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking, and no test file uses all of this"
 )]
 
+pub mod needles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

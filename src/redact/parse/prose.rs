@@ -134,6 +134,14 @@ fn after(scene: Scene<'_>, end: usize, found: &mut Vec<Span>) {
     }
     for n in 0..WORDS_MAX {
         let blanks = text.skip(at, 3, |b| b == b' ');
+        // "the password (prod) is …": what is in brackets says which.
+        if n == 0 && text.at(blanks) == b'(' {
+            let close = text.skip(blanks, 40, |b| b != b')' && b != b'\n');
+            if text.has(close, b") is ") || text.has(close, b") was ") || text.has(close, b"):") {
+                at = close + 1;
+                continue;
+            }
+        }
         let mark = text.at(blanks);
         if matches!(mark, b':' | b'=')
             || (mark == b'-' && matches!(text.at(blanks + 1), b' ' | b'>'))

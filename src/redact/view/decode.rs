@@ -53,7 +53,7 @@ fn decode(run: &[u8]) -> Option<Vec<u8>> {
         let letters = joined.iter().filter(|b| b.is_ascii_alphabetic()).count();
         return if run.get(1) == Some(&b' ') {
             // Columns of digits are none.
-            (letters * 3 >= joined.len()).then_some(joined)
+            (letters * 12 >= joined.len()).then_some(joined)
         } else {
             from_hex(&joined).and_then(readable)
         };

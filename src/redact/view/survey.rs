@@ -118,7 +118,9 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
     let inside = |b| is_token(b) || is_mark(b) || b == b':';
     let head = text.cut(start, text.skip(start, 40, inside));
     // A plain word begins a line of prose, not the rest of a token.
-    if !continued && is_plain_word(head) {
+    let stop = text.skip(start, 40, is_token);
+    let alone = !(is_mark(text.at(stop)) && is_token(text.at(stop + 1)));
+    if !continued && alone && is_plain_word(text.cut(start, stop)) {
         return None;
     }
     let tail = text.cut(text.back(end, 40, inside), end);
