@@ -106,7 +106,13 @@ fn ask(beta: &str, request: &Value) -> Result<Value, Box<dyn Error>> {
         body.path().display()
     );
     let mut curl = Command::new("curl")
-        .args(["--silent", "--show-error", "--fail-with-body", "--config", "-"])
+        .args([
+            "--silent",
+            "--show-error",
+            "--fail-with-body",
+            "--config",
+            "-",
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
