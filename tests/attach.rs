@@ -500,3 +500,33 @@ fn a_guest_is_named_in_the_audit_log() {
     );
     exec.end();
 }
+
+#[test]
+fn what_is_held_stays_when_all_is_cleared_and_the_reply_says_so() {
+    let home = Home::new();
+    let store = home.attach();
+    let memory = memory(&store);
+    for path in ["/memories/a.md", "/memories/.b", "/memories/d/e/held.md"] {
+        text(&memory, &create(path, "x\n"));
+    }
+    let vault = store.vault().unwrap().unwrap();
+    let tenant = vault.tenant("a/b").unwrap();
+    tenant
+        .add_hold("/memories/d/e/held.md", "case 7", None)
+        .unwrap();
+    let cleared = memory.clear();
+    assert!(cleared.reply.is_error && cleared.failure.is_none());
+    let said = cleared.reply.as_text().unwrap();
+    assert!(
+        said.contains("1 of the entries of /memories stay") && said.contains("hold"),
+        "{said}"
+    );
+    let left = text(&memory, VIEW);
+    assert!(left.ends_with("/memories/d/e/"), "{left}");
+    assert!(!left.contains("a.md"), "{left}");
+    tenant.remove_hold("/memories/d/e/held.md").unwrap();
+    assert_eq!(
+        memory.clear().reply.as_text(),
+        Some("All memory was cleared")
+    );
+}

@@ -64,7 +64,7 @@ pub(super) const CLEARED: &str = "All memory was cleared";
 pub(super) fn not_cleared(left: usize, first: &str) -> String {
     let first = first.strip_prefix("Error: ").unwrap_or(first);
     format!(
-        "Error: Not all memory was cleared: {left} entries of /memories stay, which policy or a hold keeps. The first: {first}"
+        "Error: Not all memory was cleared: {left} of the entries of /memories stay, which policy or a hold keeps. The first: {first}"
     )
 }
 

@@ -49,6 +49,22 @@ class _Root:
         return not self._tool.memory.execute({"command": "view", "path": "/memories"}).is_error
 
 
+class _AsyncFile(_File):
+    async def write_bytes(self, data: bytes) -> None:  # type: ignore[override]
+        super().write_bytes(data)
+
+    async def read_bytes(self) -> bytes:  # type: ignore[override]
+        return super().read_bytes()
+
+
+class _AsyncRoot(_Root):
+    def __truediv__(self, name: str) -> _AsyncFile:
+        return _AsyncFile(self._tool, name)
+
+    async def is_dir(self) -> bool:  # type: ignore[override]
+        return super().is_dir()
+
+
 class SyncTool(StrongroomMemoryTool):
     def __init__(self, base_path: str = "./memory") -> None:
         self.base_path = Path(base_path)
@@ -60,7 +76,7 @@ class AsyncTool(AsyncStrongroomMemoryTool):
     def __init__(self, base_path: str = "./memory") -> None:
         self.base_path = Path(base_path)
         super().__init__(**_place(base_path))
-        self.memory_root = _Root(self)
+        self.memory_root = _AsyncRoot(self)
 
 
 sdk.BetaLocalFilesystemMemoryTool = SyncTool  # type: ignore[assignment, misc]

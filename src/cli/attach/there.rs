@@ -25,6 +25,10 @@ use super::{Answer, Failure};
 /// Connections of this process at once; a further call waits for one.
 const CONNECTIONS_MAX: usize = 8;
 
+/// Connections that are kept for later calls. The holder has places for a few dozen only, and the
+/// operator's commands need one too.
+const IDLE_MAX: usize = 2;
+
 /// How long the holder is waited for before it is looked whether it still lives. A child that
 /// it forked would keep its connections open.
 const LOOK: Duration = Duration::from_secs(1);
@@ -117,7 +121,10 @@ impl Place<'_> {
     }
 
     fn keep(&self, connection: Connection) {
-        self.0.pool().idle.push(connection);
+        let mut pool = self.0.pool();
+        if pool.idle.len() < IDLE_MAX {
+            pool.idle.push(connection);
+        }
     }
 }
 
