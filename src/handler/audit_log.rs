@@ -4,7 +4,7 @@ use crate::audit::{Chain, Draft, ExportCheck, hex};
 use crate::error::Error;
 use crate::key::FileTag;
 use crate::record::Run;
-use crate::store::{AuditRecord, StoreError};
+use crate::store::{AuditRecord, ErasureState, StoreError};
 
 use super::{Tenant, Vault};
 
@@ -102,7 +102,11 @@ impl Vault {
             self.read_chain(Some(chain), &mut report, &mut each)?;
         }
         for erased in store.erased() {
-            let whose = format!("erased tenant {}", erased.tenant_id);
+            let what = match erased.state {
+                ErasureState::Rekeyed => "former id",
+                _ => "erased tenant",
+            };
+            let whose = format!("{what} {}", erased.tenant_id);
             report.chains += 1;
             let read = store.erased_chain(&erased.tenant_id, |record| {
                 report.entries += 1;

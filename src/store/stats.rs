@@ -7,7 +7,7 @@ use crate::clock::UnixMillis;
 use crate::path::ROOT;
 use crate::record::Run;
 
-use super::{ClockState, Erased, Store, StoreError};
+use super::{ClockState, Erased, ErasureState, Store, StoreError};
 
 /// Totals over a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,11 @@ impl Store {
             clock: self.core.clock_state(),
             commits: self.core.root().seq,
             pending_removals: self.core.pending_jobs() as u64,
-            erased: self.erased(),
+            erased: self
+                .erased()
+                .into_iter()
+                .filter(|erased| erased.state != ErasureState::Rekeyed)
+                .collect(),
             backend: self.core.backend.stats()?,
             state_writes: self.core.state_writes(),
             last_runs: Run::ALL
