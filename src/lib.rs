@@ -27,9 +27,10 @@ pub use error::{Code, Error};
 /// [`Tenant::export`] and [`Tenant::import`].
 pub use handler::transfer;
 pub use handler::{
-    Answer, AuditReport, Checkpoint, ExpireReport, HoldInfo, RescanReport, Slot, Tenant, Vault,
-    VaultBuilder,
+    Answer, AuditReport, Checkpoint, ExpireReport, HoldInfo, NewToken, RescanReport, Slot, Tenant,
+    TokenInfo, Vault, VaultBuilder,
 };
+pub use record::Access;
 pub use store::{
     AuditRecord, ClockState, Depth, OpenMode, Problem, StoreError, StoreStats, Swept, TenantStats,
     VerifyReport,

@@ -97,6 +97,7 @@ impl Vault {
             rules: Arc::new(Mutex::new(None)),
             actor: None,
             session: None,
+            is_reader: false,
         })
     }
 

@@ -1,6 +1,6 @@
 //! The parts that all of a store's work shares, and the one way a batch reaches the backend.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
@@ -13,7 +13,7 @@ use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random, SecretKey, StoreId};
 use crate::policy::Retention;
-use crate::record::{Job, JobId, RecordKey, Root};
+use crate::record::{Job, JobId, RecordKey, Root, TokenId};
 use crate::retention::Schedule;
 use crate::seal::{self, Place};
 
@@ -22,6 +22,7 @@ use super::durability::{Applied, Durability};
 use super::index::{Indexes, ShortMac, short};
 use super::state::{self, State};
 use super::tenant::Tenant;
+use super::tokens::StoredToken;
 use super::{OpenMode, StoreError};
 
 /// Room that must be left on the disk before a write starts, beyond the write itself:
@@ -54,6 +55,7 @@ pub(super) struct Core {
     /// The hash of each head's record, as the root counts it.
     pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
     pub(super) jobs: Jobs,
+    pub(super) tokens: RwLock<BTreeMap<TokenId, StoredToken>>,
     pub(super) audit: AuditState,
     top: Mutex<Top>,
     state: Mutex<State>,
@@ -124,6 +126,7 @@ pub(super) struct CoreParts {
     pub(super) mode: OpenMode,
     pub(super) heads: HashMap<FileTag, ShortMac>,
     pub(super) jobs: HashMap<JobId, StoredJob>,
+    pub(super) tokens: BTreeMap<TokenId, StoredToken>,
     pub(super) top: Top,
     pub(super) state: State,
 }
@@ -158,6 +161,7 @@ impl Core {
                 waiting: Mutex::new(parts.jobs),
                 ..Jobs::default()
             },
+            tokens: RwLock::new(parts.tokens),
             audit: AuditState::new(),
             top: Mutex::new(parts.top),
             // A crash may have left commits that STATE does not name yet.

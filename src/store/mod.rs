@@ -38,6 +38,7 @@ mod safety_copy;
 mod state;
 mod sweep;
 mod tenant;
+mod tokens;
 mod verify;
 mod walk;
 
