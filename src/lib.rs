@@ -22,6 +22,8 @@ mod seal;
 mod store;
 pub mod wire;
 
+#[cfg(feature = "cli")]
+pub use cli::attach;
 pub use error::{Code, Error};
 /// Export of a tenant's files to a directory or a tar stream, and import from one:
 /// [`Tenant::export`] and [`Tenant::import`].

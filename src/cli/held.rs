@@ -32,7 +32,8 @@ impl Gate {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self) -> Result<(), Error> {
+    /// Shuts it and closes the store, once those that are in are out.
+    pub fn close(&self) -> Result<(), Error> {
         let mut held = self.0.write().unwrap_or_else(PoisonError::into_inner);
         held.take().map_or(Ok(()), Vault::close)
     }

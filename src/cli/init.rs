@@ -105,7 +105,7 @@ fn check_free(store: &Path) -> Result<(), Stop> {
 }
 
 /// Nothing, or an empty directory. What cannot be looked at does not count as free.
-fn is_free(store: &Path) -> bool {
+pub fn is_free(store: &Path) -> bool {
     match fs::read_dir(store) {
         Ok(mut entries) => entries.next().is_none(),
         Err(_) => is_absent(store),
@@ -113,7 +113,7 @@ fn is_free(store: &Path) -> bool {
 }
 
 /// Surely nothing is there: a dangling link is something, and so is what may not be seen.
-fn is_absent(path: &Path) -> bool {
+pub fn is_absent(path: &Path) -> bool {
     matches!(fs::symlink_metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 

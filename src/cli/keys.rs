@@ -60,9 +60,14 @@ fn named(args: &KeyArgs) -> Result<Option<KeySource>, Stop> {
         args.passphrase_file.as_deref(),
         args.key_command.as_deref(),
     )?;
-    if flags.is_some() {
-        return Ok(flags);
+    match flags {
+        Some(source) => Ok(Some(source)),
+        None => from_variables(),
     }
+}
+
+/// The key that a variable names.
+pub fn from_variables() -> Result<Option<KeySource>, Stop> {
     let variables = [KEY_FILE, PASSPHRASE_FILE, KEY_COMMAND].map(variable);
     if variables.iter().flatten().count() > 1 {
         return Err(Failure::new(

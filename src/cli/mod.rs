@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 mod args;
+pub mod attach;
 mod audit;
 mod control;
 mod desk;
@@ -55,7 +56,7 @@ pub fn run() -> ExitCode {
     let exit = match run_command(&cli.command) {
         Err(Stop::Elsewhere(holder)) => {
             let with_input = matches!(cli.command, Command::Exec(_));
-            match control::relay(&holder, with_input) {
+            match control::relay(*holder, with_input) {
                 Ok(exit) => exit,
                 Err(stop) => end(Err(stop)),
             }

@@ -16,6 +16,7 @@ use crate::wire::{self, Command, Reply};
 
 mod audit_log;
 mod builder;
+mod clear;
 mod create;
 mod delete;
 mod edits;
@@ -78,6 +79,28 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The answer of a host that has a reply of its own.
+    #[must_use]
+    pub fn replied(tool_use_id: Option<String>, reply: Reply) -> Self {
+        Self {
+            tool_use_id,
+            reply,
+            failure: None,
+            command: None,
+            rules: BTreeMap::new(),
+        }
+    }
+
+    /// The answer where the store failed: the model reads a text without details.
+    #[must_use]
+    pub fn failed(tool_use_id: Option<String>, failure: Error) -> Self {
+        let reply = texts::failed(&failure);
+        Self {
+            failure: Some(failure),
+            ..Self::replied(tool_use_id, reply)
+        }
+    }
+
     /// The `tool_result` block as one line of JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -152,28 +175,18 @@ impl Tenant {
         let tool_use_id = request.tool_use_id;
         let command = match request.command {
             Ok(command) => command,
-            Err(error) => {
-                return Answer {
-                    tool_use_id,
-                    reply: Reply::from(&error),
-                    failure: None,
-                    command: None,
-                    rules: BTreeMap::new(),
-                };
-            }
+            Err(error) => return Answer::replied(tool_use_id, Reply::from(&error)),
         };
         let rules = self.rules();
         let line = Line::new(self, &rules, command.name());
-        let (reply, failure) = match line.run(&command) {
-            Ok(reply) => (reply, None),
-            Err(failure) => (texts::failed(&failure), Some(failure)),
+        let answer = match line.run(&command) {
+            Ok(reply) => Answer::replied(tool_use_id, reply),
+            Err(failure) => Answer::failed(tool_use_id, failure),
         };
         Answer {
-            tool_use_id,
-            reply,
-            failure,
             command: Some(command.name()),
             rules: line.draft.into_inner().rules,
+            ..answer
         }
     }
 

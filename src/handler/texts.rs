@@ -59,6 +59,15 @@ pub(super) fn deleted(path: &MemoryPath) -> String {
 
 pub(super) const DELETE_ROOT: &str = "Error: Cannot delete the /memories directory itself";
 
+pub(super) const CLEARED: &str = "All memory was cleared";
+
+pub(super) fn not_cleared(left: usize, first: &str) -> String {
+    let first = first.strip_prefix("Error: ").unwrap_or(first);
+    format!(
+        "Error: Not all memory was cleared: {left} entries of /memories stay, which policy or a hold keeps. The first: {first}"
+    )
+}
+
 pub(super) const RENAME_ROOT: &str = "Error: Cannot rename the /memories directory itself";
 
 pub(super) fn renamed(from: &MemoryPath, to: &MemoryPath) -> String {

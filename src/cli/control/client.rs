@@ -19,10 +19,15 @@ use super::{Address, GREETING, PROOF_BYTES, REQUEST_BYTES_MAX};
 /// How long the holder may take to greet.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A process that holds the store and takes commands.
-pub struct Elsewhere {
+/// A connection that the holder has greeted, and that has shown no key yet.
+pub struct Unproved {
     connection: UnixStream,
     challenge: [u8; PROOF_BYTES],
+}
+
+/// A process that holds the store and takes commands.
+pub struct Elsewhere {
+    unproved: Unproved,
     /// With the key, to show that it opens the store.
     builder: VaultBuilder,
 }
@@ -30,16 +35,16 @@ pub struct Elsewhere {
 /// Turns "locked" into the process that holds the store, where that one takes commands.
 pub fn elsewhere(store: &Path, builder: VaultBuilder, locked: Error) -> Stop {
     match connect(store) {
-        Ok((connection, challenge)) => Stop::Elsewhere(Box::new(Elsewhere {
-            connection,
-            challenge,
-            builder,
-        })),
+        Ok(unproved) => Stop::Elsewhere(Box::new(Elsewhere { unproved, builder })),
         Err(_) => locked.into(),
     }
 }
 
-fn connect(store: &Path) -> io::Result<(UnixStream, [u8; PROOF_BYTES])> {
+/// Connects to whoever holds the store.
+///
+/// # Errors
+/// When nobody serves its socket, or does so too slowly or in another way.
+pub fn connect(store: &Path) -> io::Result<Unproved> {
     let mut connection = UnixStream::connect(Address::of(store)?.path)?;
     connection.set_read_timeout(Some(GREETING_TIMEOUT))?;
     let mut greeting = [0; GREETING.len()];
@@ -50,23 +55,36 @@ fn connect(store: &Path) -> io::Result<(UnixStream, [u8; PROOF_BYTES])> {
     let mut challenge = [0; PROOF_BYTES];
     connection.read_exact(&mut challenge)?;
     connection.set_read_timeout(None)?;
-    Ok((connection, challenge))
+    Ok(Unproved {
+        connection,
+        challenge,
+    })
+}
+
+impl Unproved {
+    /// Sends the request, with the proof that this process's key opens the store. An error
+    /// of the socket says that the holder has nothing of it to carry out.
+    pub fn send(self, builder: &VaultBuilder, request: &[u8]) -> Result<io::Result<UnixStream>, Error> {
+        // The proof is for this request only: whoever sits in between cannot change it.
+        let message = [self.challenge.as_slice(), request].concat();
+        let proof = builder.prove(&message)?;
+        let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
+        let sent = [&length.to_be_bytes(), proof.as_slice(), request].concat();
+        let written = (&self.connection).write_all(&sent);
+        Ok(written.map(|()| self.connection))
+    }
 }
 
 /// Has this process's command done over there. Returns its exit code.
-pub fn relay(holder: &Elsewhere, with_input: bool) -> Result<u8, Stop> {
+pub fn relay(holder: Elsewhere, with_input: bool) -> Result<u8, Stop> {
     let request = request()?;
-    // The proof is for this request only: whoever sits in between cannot change it.
-    let message = [holder.challenge.as_slice(), &request].concat();
-    let proof = holder.builder.prove(&message)?;
-    let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
-    let sent = [&length.to_be_bytes(), proof.as_slice(), &request].concat();
-    (&holder.connection).write_all(&sent).map_err(|_| gone())?;
+    let sent = holder.unproved.send(&holder.builder, &request)?;
+    let connection = sent.map_err(|_| gone())?;
     if with_input {
-        send_input(&holder.connection).map_err(|_| gone())?;
+        send_input(&connection).map_err(|_| gone())?;
     }
     loop {
-        let (kind, bytes) = frame::read(&mut &holder.connection).map_err(|_| gone())?;
+        let (kind, bytes) = frame::read(&mut &connection).map_err(|_| gone())?;
         match kind {
             Kind::Out => super::super::output::print_bytes(&bytes)?,
             Kind::Err => desk::write_err(&bytes),

@@ -9,10 +9,14 @@
 //!           'o' stdout, 'e' stderr, 'x' exit code (1 byte, the last frame)
 //! ```
 //!
+//! A handle of another process (`crate::attach`) sends `{"calls":1}` for the JSON, and then
+//! tool calls, see `calls`.
+//!
 //! Whoever connects shows with a keyed hash over challenge and request that a key of theirs
 //! opens this store, so the socket gives nothing to a process that could not have opened the
 //! store itself. No key goes through it.
 
+pub mod calls;
 mod client;
 pub mod frame;
 mod relay;
@@ -23,7 +27,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-pub use client::{Elsewhere, elsewhere, relay};
+pub use client::{Elsewhere, connect, elsewhere, relay};
 pub use server::Control;
 
 /// The socket's name in the store's directory.

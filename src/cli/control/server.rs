@@ -25,7 +25,7 @@ use super::super::failure::{Exit, Failure, Stop};
 use super::super::held::Gate;
 use super::frame::Kind;
 use super::relay::{self, Request};
-use super::{Address, GREETING, NAME, PROOF_BYTES, REQUEST_BYTES_MAX};
+use super::{Address, GREETING, calls, NAME, PROOF_BYTES, REQUEST_BYTES_MAX};
 
 /// Connections at once. One more is closed without a word.
 const CONNECTIONS_MAX: usize = 64;
@@ -33,8 +33,8 @@ const CONNECTIONS_MAX: usize = 64;
 /// How long a request may take to arrive, all of it.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the other process may leave output unread. An `exec` may for longer, until the
-/// holder comes to its end: no lock is held while an answer is written.
+/// How long the other process may leave output unread. An `exec` and a handle may for
+/// longer, until the holder comes to its end: no lock is held while an answer is written.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait where no connection can be taken, for want of descriptors.
@@ -43,6 +43,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The control socket of an open store, served until [`Control::finish`].
 pub struct Control {
     socket: PathBuf,
+    listener: Arc<UnixListener>,
     shared: Arc<Shared>,
 }
 
@@ -70,7 +71,7 @@ impl Control {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(Address::of(store)?.path)?;
+        let listener = Arc::new(UnixListener::bind(Address::of(store)?.path)?);
         fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
         let shared = Arc::new(Shared {
             store: store.to_path_buf(),
@@ -79,11 +80,15 @@ impl Control {
             connections: Mutex::default(),
             one_ended: Condvar::new(),
         });
-        let accepting = Arc::clone(&shared);
+        let accepting = (Arc::clone(&shared), Arc::clone(&listener));
         std::thread::Builder::new()
             .name("strongroom-control".to_owned())
-            .spawn(move || accept(&accepting, &listener))?;
-        Ok(Self { socket, shared })
+            .spawn(move || accept(&accepting.0, &accepting.1))?;
+        Ok(Self {
+            socket,
+            listener,
+            shared,
+        })
     }
 
     /// Takes no more commands. Those that run go on.
@@ -93,11 +98,13 @@ impl Control {
             connections.is_closing = true;
             // While the store is still held: afterwards the name may be the next holder's.
             let _removed = fs::remove_file(&self.socket);
+            // Ends the thread that accepts, also where a child made by `fork` has a copy.
+            let _ended = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
         }
     }
 
-    /// Takes no more commands and waits for those that run. An `exec` ends with the line
-    /// that it is at.
+    /// Takes no more commands and waits for those that run. An `exec`, and
+    /// another process's handle, end with the call that they are at.
     pub fn finish(&self) {
         self.stop();
         let mut connections = self.shared.connections();
@@ -153,6 +160,9 @@ impl Drop for Place {
 
 fn accept(shared: &Arc<Shared>, listener: &UnixListener) {
     for connection in listener.incoming() {
+        if shared.connections().is_closing {
+            return;
+        }
         let Ok(connection) = connection else {
             std::thread::sleep(PAUSE);
             continue;
@@ -192,26 +202,42 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
     connection.set_read_timeout(None)?;
 
     let message = [challenge.as_slice(), &request].concat();
-    let command = if shared.vault.is_proof(&message, &proof) {
-        command(shared, &request)
-    } else {
+    let asked = if !shared.vault.is_proof(&message, &proof) {
         Err(not_proved())
+    } else if request == calls::REQUEST {
+        Ok(Asked::Calls)
+    } else {
+        command(shared, &request).map(Asked::Command)
     };
-    let is_exec = matches!(command, Ok(Command::Exec(_)));
+    let is_session = matches!(asked, Ok(Asked::Calls | Asked::Command(Command::Exec(_))));
     let closing = Arc::clone(shared);
     let desk = Rc::new(Desk {
         vault: shared.vault.clone(),
         gate: Arc::clone(&shared.gate),
         connection: connection.try_clone()?,
-        gives_up: Box::new(move || !is_exec || closing.connections().is_closing),
+        gives_up: Box::new(move || !is_session || closing.connections().is_closing),
     });
     let exit = desk::on_behalf(&desk, || {
-        super::super::end(command.and_then(|command| super::super::run_command(&command)))
-    });
+        Ok::<_, io::Error>(match asked {
+            Ok(Asked::Calls) => calls::serve(&desk).map(|()| 0)?,
+            Ok(Asked::Command(command)) => {
+                super::super::end(super::super::run_command(&command))
+            }
+            Err(stop) => super::super::end(Err(stop)),
+        })
+    })?;
     desk.send(Kind::Exit, &[exit])
 }
 
-/// What the other process asks for, ready to run here.
+/// What the other process wants.
+enum Asked {
+    /// To have tool calls carried out.
+    Calls,
+    /// To have its command done.
+    Command(Command),
+}
+
+/// The command that the other process asks for, ready to run here.
 fn command(shared: &Shared, request: &[u8]) -> Result<Command, Stop> {
     let request: Request = serde_json::from_slice(request).map_err(|_| unknown())?;
     let words = relay::with_store(&request.args, &shared.store);
