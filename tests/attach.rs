@@ -201,7 +201,10 @@ fn a_guest_gets_what_the_holder_would() {
         VIEW.to_owned(),
     ];
     let run = |memory: &Memory| {
-        let mut answers: Vec<String> = calls.iter().map(|call| memory.execute(call).to_json()).collect();
+        let mut answers: Vec<String> = calls
+            .iter()
+            .map(|call| memory.execute(call).to_json())
+            .collect();
         let put = memory.put_bytes("/memories/p.png", PNG);
         answers.push(put.to_json());
         let seen = memory.execute(r#"{"command":"view","path":"/memories/p.png"}"#);
@@ -236,7 +239,11 @@ fn a_guest_outlives_its_holder_and_serves_the_next_one() {
     text(&memory, &insert("/memories/a.md", "two\n"));
     assert_eq!(store.role(), HOLDER);
     let mut guest = home.exec();
-    assert!(guest.call(&insert("/memories/a.md", "three\n")).contains("edited"));
+    assert!(
+        guest
+            .call(&insert("/memories/a.md", "three\n"))
+            .contains("edited")
+    );
     drop(store);
     drop(memory);
     guest.end();
@@ -247,7 +254,10 @@ fn a_guest_outlives_its_holder_and_serves_the_next_one() {
     assert_eq!(store.role(), Role::Guest);
     killed.kill();
     assert_eq!(
-        text(&memory, r#"{"command":"view","path":"/memories/a.md","view_range":[1,3]}"#),
+        text(
+            &memory,
+            r#"{"command":"view","path":"/memories/a.md","view_range":[1,3]}"#
+        ),
         "Here's the content of /memories/a.md with line numbers:\n     1\tthree\n     2\ttwo\n     3\tone"
     );
 }
@@ -272,7 +282,10 @@ fn holders_that_end_in_order_lose_and_repeat_nothing() {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    text(&memory, &insert("/memories/a.md", &format!("{writer}-{line}\n")));
+                    text(
+                        &memory,
+                        &insert("/memories/a.md", &format!("{writer}-{line}\n")),
+                    );
                     written.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -291,7 +304,10 @@ fn holders_that_end_in_order_lose_and_repeat_nothing() {
         is_over.store(true, Ordering::Relaxed);
     });
     drop(holder);
-    let seen = text(&memory(&store), r#"{"command":"view","path":"/memories/a.md"}"#);
+    let seen = text(
+        &memory(&store),
+        r#"{"command":"view","path":"/memories/a.md"}"#,
+    );
     let mut lines: Vec<&str> = seen
         .lines()
         .skip(1)
@@ -314,7 +330,10 @@ fn two_processes_that_write_one_file_lose_no_line() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for line in 0..150 {
-                text(&guest, &insert("/memories/a.md", &format!("guest {line}\n")));
+                text(
+                    &guest,
+                    &insert("/memories/a.md", &format!("guest {line}\n")),
+                );
             }
         });
         for line in 0..150 {
@@ -380,7 +399,10 @@ struct DyingHolder {
 
 impl DyingHolder {
     fn start(home: &Home, connections: usize) -> Self {
-        let lock = File::options().write(true).open(home.path("s/LOCK")).unwrap();
+        let lock = File::options()
+            .write(true)
+            .open(home.path("s/LOCK"))
+            .unwrap();
         lock.try_lock().unwrap();
         let listener = UnixListener::bind(home.path("s/control")).unwrap();
         let calls = thread::spawn(move || {
@@ -421,7 +443,10 @@ fn a_write_whose_holder_died_is_not_repeated_and_says_so() {
     assert_eq!(answer.tool_use_id.as_deref(), Some("toolu_9"));
     assert!(answer.reply.is_error);
     let said = answer.reply.as_text().unwrap();
-    assert!(said.contains("unknown whether") && said.contains("view the path again"), "{said}");
+    assert!(
+        said.contains("unknown whether") && said.contains("view the path again"),
+        "{said}"
+    );
     assert!(answer.failure.is_some());
     assert_eq!(holder.end().len(), 1);
     assert_eq!(text(&memory, VIEW).lines().count(), 2);
@@ -456,6 +481,9 @@ fn a_guest_is_named_in_the_audit_log() {
         .output()
         .unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("nurse-7") && shown.contains("s-42"), "{shown}");
+    assert!(
+        shown.contains("nurse-7") && shown.contains("s-42"),
+        "{shown}"
+    );
     exec.end();
 }

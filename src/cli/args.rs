@@ -7,12 +7,12 @@ use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
 use super::keep_args::{ExpireArgs, HoldCommand};
+use super::key_args::KeyCommand;
+use super::token::TokenCommand;
 use super::transfer::{ExportArgs, ImportArgs};
 
 const KEY_HEADING: &str =
     "The key: one of these, or a variable, or a passphrase asked for on the terminal";
-const NEW_KEY_HEADING: &str =
-    "The new key: one of these, or a passphrase asked for on the terminal";
 
 /// An encrypted store for Claude's memory tool (memory_20250818).
 #[derive(Parser)]
@@ -58,6 +58,41 @@ Example:
   echo '{\"command\":\"view\",\"path\":\"/memories\"}' | \\
     strongroom exec --store ./memory --key-file ./memory.key --tenant acme/user-17")]
     Exec(ExecArgs),
+    /// Offer the memory tool to a client of the Model Context Protocol, over stdin and stdout.
+    ///
+    /// One tool, memory, with all six commands, for the one tenant that is named. Several
+    /// clients may use one store: the first holds it, the others work through it.
+    #[cfg(feature = "mcp")]
+    #[command(after_help = "\
+Example, as a client's configuration has it:
+  \"command\": \"strongroom\",
+  \"args\": [\"mcp\", \"--store\", \"/srv/memory\", \"--key-file\", \"/srv/memory.key\", \"--tenant\", \"ada\"]
+
+Example:
+  strongroom mcp --store ./memory --key-file ./memory.key --tenant acme/user-17")]
+    Mcp(super::mcp::McpArgs),
+    /// Serve the memory tool over HTTP, on a Unix socket or a loopback address.
+    ///
+    /// POST /v1/tenants/{tenant}/memory takes a tool input or a tool_use block and answers the
+    /// tool_result; GET /healthz and /metrics are for supervisors. Make a token for each client
+    /// with `strongroom token create`. For other machines put a proxy with TLS in front.
+    /// docs/HTTP.md has the statuses, limits and examples.
+    ///
+    /// SIGTERM and SIGINT let requests that have come be answered, then close the store. The
+    /// log goes to stderr, one JSON object a line.
+    #[cfg(feature = "serve")]
+    #[command(after_help = "\
+Example:
+  strongroom serve --store ./memory --key-file ./memory.key --listen 127.0.0.1:8750")]
+    Serve(super::serve::ServeArgs),
+    /// The access tokens of clients of `strongroom serve`.
+    #[command(after_help = "\
+Example:
+  strongroom token list --store ./memory --key-file ./memory.key")]
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     /// Check everything that is stored, and name what is damaged (exit code 5).
     #[command(after_help = "\
 Example:
@@ -224,32 +259,6 @@ Example:
     Set(PolicySetArgs),
 }
 
-#[derive(Subcommand)]
-pub enum KeyCommand {
-    /// List the key slots. Writes nothing.
-    #[command(after_help = "\
-Example:
-  strongroom key list --store ./memory --key-file ./memory.key")]
-    List(LookArgs),
-    /// Add a key slot, so that a second key or passphrase opens the store too.
-    ///
-    /// Name the key that opens the store now, and the new one.
-    #[command(after_help = "\
-Example:
-  strongroom key add --store ./memory --key-file ./memory.key \\
-    --generate-key ./spare.key --label \"in the safe\"")]
-    Add(KeyAddArgs),
-    /// Remove a key slot. The last one stays.
-    ///
-    /// A removed key no longer opens this store. It still opens any older copy of the store,
-    /// and the store's own keys do not change: whoever copied them while the key was valid
-    /// keeps what they have.
-    #[command(after_help = "\
-Example:
-  strongroom key remove 2 --store ./memory --key-file ./spare.key")]
-    Remove(KeyRemoveArgs),
-}
-
 /// The store and its key.
 #[derive(Args)]
 pub struct StoreArgs {
@@ -410,41 +419,4 @@ pub struct PolicySetArgs {
     /// Print what would change, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-}
-
-#[derive(Args)]
-pub struct KeyAddArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    #[command(flatten)]
-    pub new: NewKeyArgs,
-    /// A note for `key list`, at most 64 bytes.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub label: String,
-}
-
-/// Where the added key comes from.
-#[derive(Args)]
-#[group(id = "new key source", multiple = false)]
-pub struct NewKeyArgs {
-    /// The new key is in this file.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
-    pub new_key_file: Option<PathBuf>,
-    /// The new passphrase is the first line of this file.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
-    pub new_passphrase_file: Option<PathBuf>,
-    /// This program prints the new key line; written as for --key-command.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "PROGRAM ARG…")]
-    pub new_key_command: Option<String>,
-    /// Write a new key to this file, which must not exist, and add it.
-    #[arg(long, help_heading = NEW_KEY_HEADING, value_name = "FILE")]
-    pub generate_key: Option<PathBuf>,
-}
-
-#[derive(Args)]
-pub struct KeyRemoveArgs {
-    #[command(flatten)]
-    pub look: LookArgs,
-    /// The slot's id, from `key list`.
-    pub id: u64,
 }

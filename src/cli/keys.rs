@@ -8,8 +8,9 @@ use strongroom::Error;
 use strongroom::key::{KEY_COMMAND_TIMEOUT, KeySource};
 use zeroize::Zeroizing;
 
-use super::args::{KeyArgs, NewKeyArgs};
+use super::args::KeyArgs;
 use super::failure::{Exit, Failure, Stop};
+use super::key_args::NewKeyArgs;
 use super::{desk, words};
 
 const KEY_FILE: &str = "STRONGROOM_KEY_FILE";

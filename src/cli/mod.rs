@@ -22,24 +22,31 @@ mod hold;
 mod import;
 mod init;
 mod keep_args;
+mod key_args;
 mod keys;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod open;
 mod output;
 mod policy;
 mod progress;
 mod redact;
 mod rescan;
+#[cfg(feature = "serve")]
+mod serve;
 mod slots;
 mod stats;
 mod tenants;
 mod time;
+mod token;
 mod transfer;
 mod verify;
 mod words;
 
-use args::{Cli, Command, KeyCommand, PolicyCommand, TenantCommand};
+use args::{Cli, Command, PolicyCommand, TenantCommand};
 use failure::Stop;
 use keep_args::HoldCommand;
+use key_args::KeyCommand;
 
 pub use output::say;
 
@@ -108,6 +115,11 @@ fn run_command(command: &Command) -> Result<(), Stop> {
             KeyCommand::Add(args) => slots::add(args),
             KeyCommand::Remove(args) => slots::remove(args),
         },
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
+        Command::Token { command } => token::run(command),
         Command::Completions { shell } => complete(*shell),
     }
 }

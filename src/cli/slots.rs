@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use strongroom::key::{KdfParams, SlotKind};
 
-use super::args::{KeyAddArgs, KeyRemoveArgs, LookArgs};
+use super::args::LookArgs;
 use super::failure::Stop;
+use super::key_args::{KeyAddArgs, KeyRemoveArgs};
 use super::output::{Out, table};
 use super::time::utc;
 use super::{init, keys, open};

@@ -36,9 +36,10 @@ impl Tenant {
         // What another call deleted meanwhile was refused, and is no less gone.
         let left = self.entries()?.len();
         Ok(match refusal {
-            Some(first) if left > 0 => {
-                Reply::error(texts::not_cleared(left, first.as_text().unwrap_or_default()))
-            }
+            Some(first) if left > 0 => Reply::error(texts::not_cleared(
+                left,
+                first.as_text().unwrap_or_default(),
+            )),
             _ => Reply::text(texts::CLEARED),
         })
     }

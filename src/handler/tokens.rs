@@ -232,7 +232,10 @@ mod tests {
         let clock = Arc::new(ManualClock::at(NOW));
         let vault = vault(&clock);
         let expires = Some(NOW + 1_000);
-        let token = NewToken { expires, ..new("a") };
+        let token = NewToken {
+            expires,
+            ..new("a")
+        };
         let (_, text) = vault.create_token(&token).unwrap();
         clock.set(NOW + 999);
         assert!(vault.token(&text).is_some());

@@ -197,6 +197,15 @@ impl Vault {
             .change_keyring("key remove", |keyring| keyring.remove_slot(id))?)
     }
 
+    /// Whether the store takes writes. It does not once damage was found or a write failed,
+    /// and on a handle that is closed or only reads.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        Ok(self.shared.store.check_writable()?)
+    }
+
     /// Whether `proof` was made for this challenge by somebody whose key opens this store; see
     /// [`VaultBuilder::prove`].
     #[must_use]

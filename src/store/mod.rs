@@ -220,6 +220,11 @@ impl Store {
         self.core.prune_audit(tenant, before)
     }
 
+    /// Refuses what no write could do now.
+    pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
+        self.core.check_writable()
+    }
+
     /// The store's random id.
     pub(crate) fn id(&self) -> crate::key::StoreId {
         self.core.crypto.id

@@ -69,7 +69,10 @@ impl Opener {
         if let Ok(canonical) = fs::canonicalize(&self.path) {
             return canonical;
         }
-        match (self.path.parent().map(fs::canonicalize), self.path.file_name()) {
+        match (
+            self.path.parent().map(fs::canonicalize),
+            self.path.file_name(),
+        ) {
             (Some(Ok(parent)), Some(name)) => parent.join(name),
             _ => self.path.clone(),
         }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use strongroom::{Code, Error, StoreError, Tenant, Vault, wire};
 
-use super::super::control::calls::{Call, Work, acting};
 use super::super::control::Control;
+use super::super::control::calls::{Call, Work, acting};
 use super::super::held::Gate;
 use super::opener::Opener;
 use super::there::{Lost, There};

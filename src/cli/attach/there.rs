@@ -173,9 +173,7 @@ impl Connection {
 
     fn call(&self, line: &[u8]) -> Result<Answer, Lost> {
         // Without its last byte a line is not carried out.
-        (&self.stream)
-            .write_all(line)
-            .map_err(|_| Lost::NotDone)?;
+        (&self.stream).write_all(line).map_err(|_| Lost::NotDone)?;
         let mut answer = Vec::new();
         while answer.last() != Some(&b'\n') {
             match self.read().map_err(|_| Lost::Unknown)? {
@@ -233,7 +231,10 @@ fn parse(line: &[u8]) -> Option<Answer> {
         tool_use_id: result.get("tool_use_id").and_then(text),
         reply: Reply {
             content,
-            is_error: result.get("is_error").and_then(Value::as_bool).unwrap_or(false),
+            is_error: result
+                .get("is_error")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
         },
         failure: failure.map(Failure::from),
     })

@@ -204,9 +204,7 @@ mod base64 {
         to.serialize_str(&Base64::encode_string(bytes))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Cow<'static, [u8]>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Cow<'static, [u8]>, D::Error> {
         let text = Cow::<str>::deserialize(from)?;
         let bytes = Base64::decode_vec(&text).map_err(|_| D::Error::custom("no base64"))?;
         Ok(Cow::Owned(bytes))

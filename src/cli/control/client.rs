@@ -64,7 +64,11 @@ pub fn connect(store: &Path) -> io::Result<Unproved> {
 impl Unproved {
     /// Sends the request, with the proof that this process's key opens the store. An error
     /// of the socket says that the holder has nothing of it to carry out.
-    pub fn send(self, builder: &VaultBuilder, request: &[u8]) -> Result<io::Result<UnixStream>, Error> {
+    pub fn send(
+        self,
+        builder: &VaultBuilder,
+        request: &[u8],
+    ) -> Result<io::Result<UnixStream>, Error> {
         // The proof is for this request only: whoever sits in between cannot change it.
         let message = [self.challenge.as_slice(), request].concat();
         let proof = builder.prove(&message)?;

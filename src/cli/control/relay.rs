@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::args::{Command, KeyAddArgs, KeyCommand, PolicyCommand, TenantCommand};
+use super::super::args::{Command, PolicyCommand, TenantCommand};
 use super::super::audit::args::AuditCommand;
 use super::super::failure::{Exit, Failure};
+use super::super::key_args::{KeyAddArgs, KeyCommand};
 
 /// Options whose values stay with the process that was given them.
 const KEPT: [&str; 4] = [
@@ -87,6 +88,7 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
         }
         | Command::Hold { .. }
         | Command::Stats(_)
+        | Command::Token { .. }
         | Command::Tenant {
             command: TenantCommand::List(_),
         }

@@ -25,7 +25,7 @@ use super::super::failure::{Exit, Failure, Stop};
 use super::super::held::Gate;
 use super::frame::Kind;
 use super::relay::{self, Request};
-use super::{Address, GREETING, calls, NAME, PROOF_BYTES, REQUEST_BYTES_MAX};
+use super::{Address, GREETING, NAME, PROOF_BYTES, REQUEST_BYTES_MAX, calls};
 
 /// Connections at once. One more is closed without a word.
 const CONNECTIONS_MAX: usize = 64;
@@ -220,9 +220,7 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
     let exit = desk::on_behalf(&desk, || {
         Ok::<_, io::Error>(match asked {
             Ok(Asked::Calls) => calls::serve(&desk).map(|()| 0)?,
-            Ok(Asked::Command(command)) => {
-                super::super::end(super::super::run_command(&command))
-            }
+            Ok(Asked::Command(command)) => super::super::end(super::super::run_command(&command)),
             Err(stop) => super::super::end(Err(stop)),
         })
     })?;
