@@ -15,7 +15,7 @@ use super::answer::Refusal;
 use super::repeat::KEY_BYTES_MAX;
 
 /// How long a body may take to arrive, all of it.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 const BEFORE: &str = "/v1/tenants/";
 const AFTER: &str = "/memory";
