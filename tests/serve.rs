@@ -459,14 +459,16 @@ fn a_body_that_is_too_large_is_refused_and_never_held() {
     server.end();
 }
 
-/// Each of them takes a connection and gives nothing for it. All are ended by the server, and
-/// others are answered meanwhile.
+/// Each of them takes a connection and gives nothing for it, 70 of them with a token and a place
+/// among the calls. All are ended by the server, and others are answered meanwhile.
 #[test]
 fn clients_that_dawdle_are_cut_off_and_hold_up_nobody() {
     let home = Home::new();
     let token = home.token("--label a --tenants **");
+    let slow_token = home.token("--label slow --tenants **");
     let server = home.serve("--listen 127.0.0.1:0");
-    let with_token = format!("Authorization: Bearer {token}\r\nContent-Type: application/json\r\n");
+    let with_token =
+        format!("Authorization: Bearer {slow_token}\r\nContent-Type: application/json\r\n");
     let head = server.head("POST", "/v1/tenants/a/memory", &with_token);
     let starts = [
         String::new(),
@@ -474,12 +476,11 @@ fn clients_that_dawdle_are_cut_off_and_hold_up_nobody() {
         server.head("GET", "/healthz", ""),
         format!("{head}Content-Length: 100\r\n\r\n{{"),
     ];
-    let slow: Vec<_> = (0..40)
+    let slow: Vec<_> = (0..100)
         .map(|n| {
+            let start = &starts[if n < 30 { n % 3 } else { 3 }];
             let mut connection = server.connect();
-            connection
-                .write_all(starts[n % starts.len()].as_bytes())
-                .unwrap();
+            connection.write_all(start.as_bytes()).unwrap();
             connection
         })
         .collect();
@@ -487,13 +488,9 @@ fn clients_that_dawdle_are_cut_off_and_hold_up_nobody() {
         assert_eq!(server.post("a", &token, "", VIEW).status, 200);
     }
     for (n, mut connection) in slow.into_iter().enumerate() {
-        // Ends when the server ends it.
+        // Ends when the server ends it. Those that wait for a turn are told that it is busy.
         let response = Response::read(&mut connection);
-        let expected = if n % starts.len() == 3 {
-            [408, 408]
-        } else {
-            [0, 408]
-        };
+        let expected = if n < 30 { [0, 408] } else { [408, 503] };
         assert!(expected.contains(&response.status), "{n}: {response:?}");
     }
     server.end();
@@ -639,6 +636,10 @@ fn neither_log_nor_store_holds_a_token_and_the_log_no_data() {
     server.post("lab/eve", &token, "", VIEW);
     server.post("a b", &token, "", VIEW);
     server.get(&format!("/{token}?token={token}"), "Referer: spy\r\n");
+    server.send(&format!(
+        "{}\r\n",
+        server.head("SPY-ada-gout", "/healthz", "")
+    ));
     let log = server.end();
     assert!(log.lines().count() >= 6, "{log}");
     for line in log.lines() {

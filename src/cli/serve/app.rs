@@ -22,7 +22,7 @@ use serde_json::json;
 use strongroom::path::TenantName;
 use strongroom::wire::{self, Command};
 use strongroom::{Access, Answer, Code, Error, StoreError, Tenant, TokenInfo, Vault};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::super::held::Gate;
 use super::super::time;
@@ -31,17 +31,22 @@ use super::log::Log;
 use super::metrics::Metrics;
 use super::repeat::{Repeats, Seen};
 use super::request::{
-    bearer, check_content_type, idempotency_key, is_own_host, read_body, route, tenant_of,
+    bearer, check_content_type, idempotency_key, is_own_host, method, read_body, route, tenant_of,
 };
 
 /// Calls that are carried out at once, and whose bodies are in memory. Others wait.
 pub const CALLS_MAX: usize = 64;
+
+/// Calls of one token that are carried out at once: one that dawdles leaves room for others.
+const CALLS_MAX_PER_TOKEN: usize = CALLS_MAX / 2;
 
 /// How long a call waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Tenants whose handles are kept open.
 const TENANTS_MAX: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+const TOKENS_MAX: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
 
 /// What all requests share.
 pub struct App {
@@ -56,6 +61,8 @@ pub struct App {
     repeats: Arc<Repeats>,
     tenants: Mutex<LruCache<String, Tenant>>,
     turns: Semaphore,
+    /// More than a store has tokens, so that none in use is forgotten.
+    turns_of_tokens: Mutex<LruCache<String, Arc<Semaphore>>>,
 }
 
 /// What the log says of a request besides its status and time.
@@ -81,6 +88,7 @@ impl App {
             repeats: Arc::default(),
             tenants: Mutex::new(LruCache::new(TENANTS_MAX)),
             turns: Semaphore::new(CALLS_MAX),
+            turns_of_tokens: Mutex::new(LruCache::new(TOKENS_MAX)),
         })
     }
 
@@ -135,7 +143,7 @@ impl App {
 async fn around(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let came = Instant::now();
     let facts = Facts::default();
-    facts.note("method", request.method().as_str());
+    facts.note("method", method(request.method()));
     facts.note("route", route(request.uri()));
     request.extensions_mut().insert(facts.clone());
     let mut line = Line {
@@ -212,7 +220,7 @@ async fn metrics(State(app): State<Arc<App>>, request: Request) -> Response {
         if token.access != Access::Metrics {
             return Err(Refusal::NotAllowed);
         }
-        let _turn = turn(&app).await?;
+        let _turn = turn(&app, &token).await?;
         app.on_store(|app, vault| {
             let connections = app.connections.load(Ordering::Relaxed);
             app.metrics.text(vault, connections)
@@ -263,7 +271,7 @@ async fn call(app: &Arc<App>, facts: &Facts, request: Request) -> Result<Respons
         .get("strongroom-session")
         .and_then(|session| session.to_str().ok())
         .map(str::to_owned);
-    let _turn = turn(app).await?;
+    let _turn = turn(app, &token).await?;
     let tenant = {
         let name = name.clone();
         app.on_store(move |app, vault| app.tenant(vault, &name))
@@ -354,8 +362,28 @@ fn answered(app: &App, facts: &Facts, answer: &Answer) -> (Response, Bytes) {
     (respond(status, body.clone()), body)
 }
 
-async fn turn(app: &App) -> Result<tokio::sync::SemaphorePermit<'_>, Refusal> {
-    match tokio::time::timeout(TURN_TIMEOUT, app.turns.acquire()).await {
+/// Room for one call: among those of its token, and among all.
+struct Turn<'a> {
+    _own: OwnedSemaphorePermit,
+    _all: SemaphorePermit<'a>,
+}
+
+async fn turn<'a>(app: &'a App, token: &TokenInfo) -> Result<Turn<'a>, Refusal> {
+    let own = {
+        let mut turns = app
+            .turns_of_tokens
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let own =
+            turns.get_or_insert_ref(&token.id, || Arc::new(Semaphore::new(CALLS_MAX_PER_TOKEN)));
+        Arc::clone(own)
+    };
+    let both = async {
+        let _own = own.acquire_owned().await?;
+        let _all = app.turns.acquire().await?;
+        Ok::<_, AcquireError>(Turn { _own, _all })
+    };
+    match tokio::time::timeout(TURN_TIMEOUT, both).await {
         Ok(Ok(turn)) => Ok(turn),
         _ => Err(Refusal::Busy),
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST};
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 use strongroom::path::TenantName;
 use zeroize::Zeroizing;
 
@@ -19,6 +19,14 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 const BEFORE: &str = "/v1/tenants/";
 const AFTER: &str = "/memory";
+
+/// The method, if it is one of those that clients have; others are not for the log.
+pub fn method(method: &Method) -> &'static str {
+    ["GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"]
+        .into_iter()
+        .find(|known| *known == method.as_str())
+        .unwrap_or("other")
+}
 
 /// The request's kind; what a client wrote in its path is not for the log.
 pub fn route(uri: &Uri) -> &'static str {
