@@ -30,6 +30,9 @@ pub enum Error {
     /// The tenant's name is not one.
     #[error(transparent)]
     TenantName(#[from] TenantNameError),
+    /// A token cannot be made as it was described.
+    #[error("make a token: {0}")]
+    Token(&'static str),
     /// No key source was named.
     #[error("find the key: name a key file, a passphrase file, a passphrase or a key command")]
     NoKeySource,
@@ -91,9 +94,11 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::Key(_) | Self::NoKeySource => Code::Key,
-            Self::Policy(_) | Self::Redaction(_) | Self::TenantName(_) | Self::NoPath => {
-                Code::Usage
-            }
+            Self::Policy(_)
+            | Self::Redaction(_)
+            | Self::TenantName(_)
+            | Self::Token(_)
+            | Self::NoPath => Code::Usage,
             Self::Transfer { kind, .. } => match kind {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                     Code::NoSpace

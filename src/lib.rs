@@ -30,8 +30,10 @@ pub use error::{Code, Error};
 pub use handler::transfer;
 pub use handler::{
     Answer, AuditReport, Checkpoint, ErasureCheck, ExpireReport, HoldInfo, MasterRotated, NewKey,
-    RescanReport, Rotated, Slot, Tenant, Vault, VaultBuilder, erasure_state_word,
+    NewToken, RescanReport, Rotated, Slot, Tenant, TokenInfo, Vault, VaultBuilder,
+    erasure_state_word,
 };
+pub use record::Access;
 pub use store::{
     Amount, AuditRecord, Band, ClockState, Compacted, Depth, Erased, ErasureState, OpenMode,
     Picture, Problem, StoreError, StoreStats, Swept, TenantStats, VerifyReport,

@@ -31,6 +31,7 @@ const HEADS: u8 = 2;
 const ENTRIES: u8 = 3;
 const CHUNKS: u8 = 4;
 const JOBS: u8 = 6;
+const TOKENS: u8 = 8;
 
 /// A store in memory: its records and key store, what it must answer, and how it was before.
 struct Scene {
@@ -1012,5 +1013,64 @@ fn keys_of_another_store_open_nothing() {
             .key_file(&scene.key)
             .open();
         assert!(opened.is_err(), "{item:?}");
+    }
+}
+
+#[test]
+fn tokens_are_under_the_root_like_everything_else() {
+    let home = tempfile::tempdir().unwrap();
+    let key = home.path().join("k");
+    strongroom::generate_key_file(&key).unwrap();
+    let keys = Arc::new(MemoryKeyStore::new());
+    let backend = Arc::new(MemoryBackend::new());
+    let builder = |records| {
+        Vault::builder()
+            .on(Arc::new(MemoryBackend::with_records(records)), keys.clone())
+            .key_file(&key)
+    };
+    let vault = Vault::builder()
+        .on(backend.clone(), keys.clone())
+        .key_file(&key)
+        .create(true)
+        .open()
+        .unwrap();
+    let new = |label: &str| strongroom::NewToken {
+        label: label.to_owned(),
+        access: strongroom::Access::ReadWrite,
+        tenants: vec![strongroom::policy::TenantPattern::parse("**").unwrap()],
+        expires: None,
+    };
+    let texts = ["a", "b", "c"].map(|label| vault.create_token(&new(label)).unwrap().1);
+    let before = backend.records();
+    vault.revoke_token("c").unwrap().unwrap();
+    vault.close().unwrap();
+    let after = backend.records();
+    let of = |records: &Records| -> Vec<Vec<u8>> {
+        let is_token = |key: &&Vec<u8>| key.first() == Some(&TOKENS);
+        records.keys().filter(is_token).cloned().collect()
+    };
+    let opened = builder(after.clone()).open().unwrap();
+    let is_known = |n: usize| opened.token(&texts[n]).is_some();
+    assert!(is_known(0) && is_known(1) && !is_known(2));
+    assert!(opened.verify(Depth::Full).unwrap().problems.is_empty());
+    drop(opened);
+    assert_eq!((of(&before).len(), of(&after).len()), (3, 2));
+    let mut tampered = Vec::new();
+    for key in of(&before) {
+        let mut records = after.clone();
+        if records.remove(&key).is_none() {
+            // The revoked one, put back.
+            records.insert(key.clone(), before[&key].clone());
+        }
+        tampered.push(records);
+    }
+    let [a, b] = of(&after).try_into().unwrap();
+    let mut swapped = after.clone();
+    swapped.insert(a.clone(), after[&b].clone());
+    swapped.insert(b, after[&a].clone());
+    tampered.push(swapped);
+    for records in tampered {
+        let error = builder(records).open().err().unwrap();
+        assert!(is_integrity(&error), "{error}");
     }
 }

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
 use super::keep_args::{ExpireArgs, HoldCommand, RescanArgs, StatsArgs};
 use super::key_args::{CertificateArgs, KeyCommand, TenantCommand};
+use super::token::TokenCommand;
 use super::transfer::{ExportArgs, ImportArgs};
 
 const KEY_HEADING: &str =
@@ -57,6 +58,41 @@ Example:
   echo '{\"command\":\"view\",\"path\":\"/memories\"}' | \\
     strongroom exec --store ./memory --key-file ./memory.key --tenant acme/user-17")]
     Exec(ExecArgs),
+    /// Offer the memory tool to a client of the Model Context Protocol, over stdin and stdout.
+    ///
+    /// One tool, memory, with all six commands, for the one tenant that is named. Several
+    /// clients may use one store: the first holds it, the others work through it.
+    #[cfg(feature = "mcp")]
+    #[command(after_help = "\
+Example, as a client's configuration has it:
+  \"command\": \"strongroom\",
+  \"args\": [\"mcp\", \"--store\", \"/srv/memory\", \"--key-file\", \"/srv/memory.key\", \"--tenant\", \"ada\"]
+
+Example:
+  strongroom mcp --store ./memory --key-file ./memory.key --tenant acme/user-17")]
+    Mcp(super::mcp::McpArgs),
+    /// Serve the memory tool over HTTP, on a Unix socket or a loopback address.
+    ///
+    /// POST /v1/tenants/{tenant}/memory takes a tool input or a tool_use block and answers the
+    /// tool_result; GET /healthz and /metrics are for supervisors. Make a token for each client
+    /// with `strongroom token create`. For other machines put a proxy with TLS in front.
+    /// docs/HTTP.md has the statuses, limits and examples.
+    ///
+    /// SIGTERM and SIGINT let requests that have come be answered, then close the store. The
+    /// log goes to stderr, one JSON object a line.
+    #[cfg(feature = "serve")]
+    #[command(after_help = "\
+Example:
+  strongroom serve --store ./memory --key-file ./memory.key --listen 127.0.0.1:8750")]
+    Serve(super::serve::ServeArgs),
+    /// The access tokens of clients of `strongroom serve`.
+    #[command(after_help = "\
+Example:
+  strongroom token list --store ./memory --key-file ./memory.key")]
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     /// Check everything that is stored, and name what is damaged (exit code 5).
     #[command(after_help = "\
 Example:

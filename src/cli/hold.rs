@@ -1,7 +1,6 @@
 //! `hold add`, `remove` and `list`: what must be kept, whatever the policy says.
 
 use serde_json::{Value, json};
-use strongroom::clock::UnixMillis;
 use strongroom::path::{Guard, MemoryPath};
 use strongroom::wire::Reply;
 use strongroom::{HoldInfo, Tenant};
@@ -16,7 +15,7 @@ pub fn add(args: &HoldAddArgs) -> Result<(), Stop> {
     check_reason(&args.reason)?;
     let vault = open::to_change(&args.look)?;
     let until = match &args.until {
-        Some(text) => Some(until(text, vault.now())?),
+        Some(text) => Some(time::until(text, vault.now(), "--until")?),
         None => None,
     };
     let tenant = tenants::existing(&vault, &args.tenant)?;
@@ -105,14 +104,6 @@ fn check_reason(reason: &str) -> Result<(), Stop> {
         "Write in one line after --reason why this is kept.",
     )
     .into())
-}
-
-fn until(text: &str, now: UnixMillis) -> Result<UnixMillis, Stop> {
-    time::parse_until(text, now).map_err(|error| {
-        let (what, next) = error.split_once(". ").unwrap_or((&error, time::HELP));
-        let next = format!("{next}.");
-        Failure::new(Exit::Usage, format!("read --until: {what}"), next).into()
-    })
 }
 
 /// A refusal is a failure here. Its text names what is missing, or what is against it.

@@ -28,6 +28,8 @@ mod init;
 mod keep_args;
 mod key_args;
 mod keys;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod open;
 mod output;
 mod policy;
@@ -35,10 +37,13 @@ mod progress;
 mod redact;
 mod rescan;
 mod rotate;
+#[cfg(feature = "serve")]
+mod serve;
 mod slots;
 mod stats;
 mod tenants;
 mod time;
+mod token;
 mod transfer;
 mod verify;
 mod words;
@@ -132,6 +137,11 @@ fn run_command(command: &Command) -> Result<(), Stop> {
             KeyCommand::Change(args) => slots::change(args),
             KeyCommand::Rotate(args) => rotate::run(args),
         },
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
+        Command::Token { command } => token::run(command),
         Command::Completions { shell } => complete(*shell),
     }
 }

@@ -8,6 +8,8 @@ use strongroom::ClockState;
 use strongroom::clock::UnixMillis;
 use strongroom::policy::parse_duration;
 
+use super::failure::{Exit, Failure, Stop};
+
 /// What may be written as a moment.
 pub const HELP: &str = "Write a date (2027-01-31), a date with time and offset (2027-01-31T18:00:00Z), or a duration from now on (90d; s, m for minutes, h, d, w, y)";
 
@@ -44,6 +46,18 @@ pub fn parse_until(text: &str, now: UnixMillis) -> Result<UnixMillis, String> {
         return Err(format!("{} has passed already", utc(moment)));
     }
     Ok(moment)
+}
+
+/// The moment that `option` names, as [`parse_until`] reads it.
+///
+/// # Errors
+/// Two lines for the operator.
+pub fn until(text: &str, now: UnixMillis, option: &str) -> Result<UnixMillis, Stop> {
+    parse_until(text, now).map_err(|error| {
+        let (what, next) = error.split_once(". ").unwrap_or((&error, HELP));
+        let next = format!("{next}.");
+        Failure::new(Exit::Usage, format!("read {option}: {what}"), next).into()
+    })
 }
 
 /// Both times and what is wrong with them; `None` for a clock that is believed.

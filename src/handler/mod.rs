@@ -4,6 +4,7 @@
 //! steps for what it needs and writes nothing before all of them have agreed.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::{ACTOR_BYTES_MAX, Draft, Outcome};
@@ -30,6 +31,7 @@ mod rescan;
 mod rotate;
 mod str_replace;
 mod texts;
+mod tokens;
 pub mod transfer;
 mod vault;
 mod view;
@@ -42,6 +44,7 @@ pub use erase::{ErasureCheck, state_word as erasure_state_word};
 pub use expire::{ExpireReport, HoldInfo};
 pub use rescan::RescanReport;
 pub use rotate::{MasterRotated, NewKey, Rotated};
+pub use tokens::{NewToken, TokenInfo};
 pub use vault::{Slot, Vault};
 
 /// One tenant's memory. Cheap to clone; all clones and all threads may use it at once.
@@ -53,6 +56,7 @@ pub struct Tenant {
     rules: Arc<Mutex<Option<Rules>>>,
     actor: Option<String>,
     session: Option<String>,
+    is_reader: bool,
 }
 
 /// The policy as it binds one tenant.
@@ -72,6 +76,10 @@ pub struct Answer {
     pub reply: Reply,
     /// Set when it was the store that failed, not the command: what the host should know.
     pub failure: Option<Error>,
+    /// The command's name, if the input was one.
+    pub command: Option<&'static str>,
+    /// How many values were removed by which redaction rules, as the audit log counts them.
+    pub rules: BTreeMap<String, u64>,
 }
 
 impl Answer {
@@ -82,16 +90,18 @@ impl Answer {
             tool_use_id,
             reply,
             failure: None,
+            command: None,
+            rules: BTreeMap::new(),
         }
     }
 
     /// The answer where the store failed: the model reads a text without details.
     #[must_use]
     pub fn failed(tool_use_id: Option<String>, failure: Error) -> Self {
+        let reply = texts::failed(&failure);
         Self {
-            tool_use_id,
-            reply: texts::failed(&failure),
             failure: Some(failure),
+            ..Self::replied(tool_use_id, reply)
         }
     }
 
@@ -130,6 +140,16 @@ impl Tenant {
         }
     }
 
+    /// The same tenant, for somebody who may only look: every command but `view` is refused,
+    /// and so is [`Tenant::put_bytes`].
+    #[must_use]
+    pub fn as_reader(&self) -> Self {
+        Self {
+            is_reader: true,
+            ..self.clone()
+        }
+    }
+
     /// Carries out one tool input, or one whole `tool_use` block, as JSON text.
     ///
     /// Never panics and never fails: hostile or malformed input gets a reply that says what
@@ -161,9 +181,16 @@ impl Tenant {
             Ok(command) => command,
             Err(error) => return Answer::replied(tool_use_id, Reply::from(&error)),
         };
-        match self.run(&command) {
+        let rules = self.rules();
+        let line = Line::new(self, &rules, command.name());
+        let answer = match line.run(&command) {
             Ok(reply) => Answer::replied(tool_use_id, reply),
             Err(failure) => Answer::failed(tool_use_id, failure),
+        };
+        Answer {
+            command: Some(command.name()),
+            rules: line.draft.into_inner().rules,
+            ..answer
         }
     }
 
@@ -175,24 +202,7 @@ impl Tenant {
     /// opened again to know whether a write happened.
     pub fn run(&self, command: &Command) -> Result<Reply, Error> {
         let rules = self.rules();
-        let line = Line::new(self, &rules, command.name());
-        let done = match command {
-            Command::View { path, view_range } => line.view(path, *view_range),
-            Command::Create { path, file_text } => line.create(path, file_text),
-            Command::StrReplace {
-                path,
-                old_str,
-                new_str,
-            } => line.str_replace(path, old_str, new_str),
-            Command::Insert {
-                path,
-                insert_line,
-                insert_text,
-            } => line.insert(path, *insert_line, insert_text),
-            Command::Delete { path } => line.delete(path),
-            Command::Rename { old_path, new_path } => line.rename(old_path, new_path),
-        };
-        line.settle(done)
+        Line::new(self, &rules, command.name()).run(command)
     }
 
     /// `view`: a file's numbered lines, an image, or a directory's listing.
@@ -288,7 +298,10 @@ impl Tenant {
     pub fn put_bytes(&self, path: &str, bytes: &[u8]) -> Result<Reply, Error> {
         let rules = self.rules();
         let line = Line::new(self, &rules, "put_bytes");
-        line.settle(line.put_bytes(path, bytes))
+        line.settle(match self.is_reader {
+            true => line.refuse_to_write(path),
+            false => line.put_bytes(path, bytes),
+        })
     }
 
     /// Adds this tenant's files to a picture of what lies where, how old it is, and when it
@@ -345,6 +358,39 @@ impl<'a> Line<'a> {
             rules,
             draft: RefCell::new(draft),
         }
+    }
+
+    fn run(&self, command: &Command) -> Result<Reply, Error> {
+        let done = match command {
+            Command::View { path, view_range } => self.view(path, *view_range),
+            Command::Create { path, .. }
+            | Command::StrReplace { path, .. }
+            | Command::Insert { path, .. }
+            | Command::Delete { path }
+            | Command::Rename { old_path: path, .. }
+                if self.tenant.is_reader =>
+            {
+                self.refuse_to_write(path)
+            }
+            Command::Create { path, file_text } => self.create(path, file_text),
+            Command::StrReplace {
+                path,
+                old_str,
+                new_str,
+            } => self.str_replace(path, old_str, new_str),
+            Command::Insert {
+                path,
+                insert_line,
+                insert_text,
+            } => self.insert(path, *insert_line, insert_text),
+            Command::Delete { path } => self.delete(path),
+            Command::Rename { old_path, new_path } => self.rename(old_path, new_path),
+        };
+        self.settle(done)
+    }
+
+    fn refuse_to_write(&self, path: &str) -> Result<Reply, Stop> {
+        Err(refuse(texts::only_read(&self.guard(path)?)))
     }
 
     /// Plans a change and commits it together with its audit entry.

@@ -94,6 +94,10 @@ pub(super) fn held(path: &str) -> String {
     )
 }
 
+pub(super) fn only_read(path: &MemoryPath) -> String {
+    format!("Error: {path} was not written: this memory can only be read here. Tell the user")
+}
+
 pub(super) fn too_many_lines(path: &MemoryPath) -> String {
     format!("File {path} exceeds maximum line limit of 999,999 lines.")
 }

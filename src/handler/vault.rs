@@ -100,6 +100,7 @@ impl Vault {
             rules: Arc::new(Mutex::new(None)),
             actor: None,
             session: None,
+            is_reader: false,
         })
     }
 
@@ -223,6 +224,15 @@ impl Vault {
             .shared
             .store
             .change_keyring("key remove", |keyring| keyring.remove_slot(id))?)
+    }
+
+    /// Whether the store takes writes. It does not once damage was found or a write failed,
+    /// and on a handle that is closed or only reads.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        Ok(self.shared.store.check_writable()?)
     }
 
     /// Whether `proof` was made for this challenge by somebody whose key opens this store; see

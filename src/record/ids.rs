@@ -26,6 +26,10 @@ pub struct NameTag(pub [u8; 16]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub [u8; 16]);
 
+/// The random id of an access token. It is no secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenId(pub [u8; 8]);
+
 /// The key under which a record lies in the backend: a space byte, then the record's ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordKey {
@@ -43,6 +47,8 @@ pub enum RecordKey {
     Job(JobId),
     /// An audit entry, by its number; the tenant is zero for the store's own chain.
     Audit(TenantId, u64),
+    /// An access token.
+    Token(TokenId),
 }
 
 impl RecordKey {
@@ -53,6 +59,7 @@ impl RecordKey {
     const POLICY: u8 = 5;
     const JOB: u8 = 6;
     const AUDIT: u8 = 7;
+    const TOKEN: u8 = 8;
 
     /// The key's bytes.
     #[must_use]
@@ -75,6 +82,7 @@ impl RecordKey {
             Self::Audit(tenant, seq) => {
                 [&[Self::AUDIT], tenant.0.as_slice(), &seq.to_be_bytes()].concat()
             }
+            Self::Token(id) => [&[Self::TOKEN], id.0.as_slice()].concat(),
         }
     }
 
@@ -97,6 +105,7 @@ impl RecordKey {
                 TenantId(id(0)?),
                 u64::from_be_bytes(rest.get(16..24)?.try_into().ok()?),
             ),
+            Self::TOKEN => Self::Token(TokenId(rest.try_into().ok()?)),
             _ => return None,
         };
         (key.to_bytes() == bytes).then_some(key)
@@ -112,6 +121,12 @@ impl RecordKey {
     #[must_use]
     pub fn policies() -> Vec<u8> {
         vec![Self::POLICY]
+    }
+
+    /// What all tokens' keys start with.
+    #[must_use]
+    pub fn tokens() -> Vec<u8> {
+        vec![Self::TOKEN]
     }
 
     /// What all jobs' keys start with.
@@ -147,7 +162,7 @@ impl RecordKey {
     /// What the keys of the last space start with.
     #[must_use]
     pub fn last_space() -> Vec<u8> {
-        vec![Self::AUDIT]
+        vec![Self::TOKEN]
     }
 
     /// What the keys of all tenants' entries, content and audit entries start with, in turn.
@@ -163,7 +178,7 @@ impl RecordKey {
             Self::Dirent(tenant, ..) | Self::Chunk(tenant, ..) | Self::Audit(tenant, _) => {
                 Some(tenant)
             }
-            Self::Root | Self::Head(_) | Self::Policy(_) | Self::Job(_) => None,
+            Self::Root | Self::Head(_) | Self::Policy(_) | Self::Job(_) | Self::Token(_) => None,
         }
     }
 }

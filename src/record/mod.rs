@@ -11,11 +11,12 @@ mod job;
 mod root;
 mod set_hash;
 mod summary;
+mod token;
 
 pub use dirent::{
     Dirent, DirentBody, FileKind, FileMeta, HOLD_REASON_BYTES_MAX, Hold, padded_content_bytes,
 };
-pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey};
+pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey, TokenId};
 
 pub use crate::key::TenantId;
 pub use job::{
@@ -24,6 +25,7 @@ pub use job::{
 pub use root::{Head, Jumps, LastRuns, Root, Run};
 pub use set_hash::SetHash;
 pub use summary::{Share, Summary};
+pub use token::{Access, TOKEN_TENANTS_MAX, Token};
 
 /// Bytes of padded content in one chunk: with the envelope it stays below the engine's 6 KiB.
 pub const CHUNK_BYTES: usize = 5_888;

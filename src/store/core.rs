@@ -1,6 +1,6 @@
 //! The parts that all of a store's work shares, and the one way a batch reaches the backend.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -13,7 +13,7 @@ use crate::clock::{Clock, UnixMillis};
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random, StoreId};
-use crate::record::{Job, JobId, Jumps, RecordKey, Root, Run};
+use crate::record::{Job, JobId, Jumps, RecordKey, Root, Run, TokenId};
 use crate::retention::Schedules;
 use crate::seal::{self, Place};
 
@@ -24,6 +24,7 @@ use super::index::{Indexes, ShortMac, short};
 use super::job_list::{Jobs, StoredJob};
 use super::state::{self, State};
 use super::tenant::Tenant;
+use super::tokens::StoredToken;
 use super::{OpenMode, StoreError};
 
 /// Room that must be left on the disk before a write starts, beyond the write itself:
@@ -60,6 +61,7 @@ pub(super) struct Core {
     /// The hash of each head's record, as the root counts it.
     pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
     pub(super) jobs: Jobs,
+    pub(super) tokens: RwLock<BTreeMap<TokenId, StoredToken>>,
     pub(super) audit: AuditState,
     top: Mutex<Top>,
     state: Mutex<State>,
@@ -118,6 +120,7 @@ pub(super) struct CoreParts {
     pub(super) mode: OpenMode,
     pub(super) heads: HashMap<FileTag, ShortMac>,
     pub(super) jobs: HashMap<JobId, StoredJob>,
+    pub(super) tokens: BTreeMap<TokenId, StoredToken>,
     pub(super) top: Top,
     pub(super) state: State,
     pub(super) place: Option<PathBuf>,
@@ -154,6 +157,7 @@ impl Core {
             tenants: Mutex::default(),
             heads: RwLock::new(parts.heads),
             jobs: Jobs::new(parts.jobs),
+            tokens: RwLock::new(parts.tokens),
             audit: AuditState::new(),
             top: Mutex::new(parts.top),
             // A crash may have left commits that STATE does not name yet.

@@ -50,6 +50,7 @@ mod survey;
 mod sweep;
 mod tenant;
 mod tenant_keys;
+mod tokens;
 mod verify;
 mod walk;
 
@@ -219,6 +220,11 @@ impl Store {
         before: crate::clock::UnixMillis,
     ) -> Result<u64, StoreError> {
         self.core.prune_audit(tenant, before)
+    }
+
+    /// Refuses what no write could do now.
+    pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
+        self.core.check_writable()
     }
 
     /// The store's random id.

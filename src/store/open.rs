@@ -1,6 +1,6 @@
 //! Creates a store on an empty backend, and opens one: every check before the first answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
 use crate::key::{FileTag, Keyring, Random};
-use crate::record::{Head, Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash};
+use crate::record::{Head, Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash, Token, TokenId};
 use crate::seal::{self, Place};
 
 use super::core::{Core, CoreParts, Extra, StoreCrypto, Top, TopChange, digest};
@@ -19,6 +19,7 @@ use super::index::{ShortMac, short};
 use super::job_list::StoredJob;
 use super::reader::SCAN_RECORDS;
 use super::state::{self, State};
+use super::tokens::StoredToken;
 use super::{OpenMode, Store, StoreError, tenant_keys};
 
 /// Bytes of policy text in one record.
@@ -105,6 +106,7 @@ pub(super) fn begin(
         mode: OpenMode::ReadWrite,
         heads: HashMap::new(),
         jobs: HashMap::new(),
+        tokens: BTreeMap::new(),
         top: Top { root, sealed },
         state: first,
         place: None,
@@ -164,6 +166,7 @@ pub(crate) fn start(
         mode,
         heads: listed.heads,
         jobs: listed.jobs,
+        tokens: listed.tokens,
         top,
         state,
         place: ground.place,
@@ -226,6 +229,7 @@ fn open_root(
 struct Listed {
     heads: HashMap<FileTag, ShortMac>,
     jobs: HashMap<JobId, StoredJob>,
+    tokens: BTreeMap<TokenId, StoredToken>,
     policy: String,
 }
 
@@ -237,12 +241,13 @@ fn open_listed(
     let mut listed = Listed {
         heads: HashMap::new(),
         jobs: HashMap::new(),
+        tokens: BTreeMap::new(),
         policy: String::new(),
     };
     let mut policy = Vec::new();
     let mut set_hash = SetHash::default();
     let mut records = 0;
-    for prefix in [RecordKey::heads(), RecordKey::policies(), RecordKey::jobs()] {
+    for prefix in listed_spaces() {
         scan_all(backend, &prefix, |bytes, value| {
             let mac = seal::record_mac(&crypto.inventory, bytes, value);
             set_hash.add(&mac);
@@ -267,6 +272,12 @@ fn open_listed(
                     let job = Job::decode(&job)?;
                     listed.jobs.insert(id, StoredJob { job, mac });
                 }
+                Some(RecordKey::Token(id)) => {
+                    let token = seal::open_record(&place, &crypto.top, value)
+                        .map_err(|_| StoreError::Damaged("the list of tokens"))?;
+                    let token = Arc::new(Token::decode(&token)?);
+                    listed.tokens.insert(id, StoredToken { token, mac });
+                }
                 _ => return Err(StoreError::Damaged("the list of tenants")),
             }
             Ok(())
@@ -279,6 +290,16 @@ fn open_listed(
     Ok(listed)
 }
 
+/// What the keys of all records that the root counts start with.
+fn listed_spaces() -> [Vec<u8>; 4] {
+    [
+        RecordKey::heads(),
+        RecordKey::policies(),
+        RecordKey::jobs(),
+        RecordKey::tokens(),
+    ]
+}
+
 /// The number and set hash of all records that the root counts, as they are stored; each
 /// key and its record's hash also goes to `each`.
 pub(super) fn sum_listed(
@@ -288,7 +309,7 @@ pub(super) fn sum_listed(
 ) -> Result<(u64, SetHash), StoreError> {
     let mut records = 0;
     let mut set_hash = SetHash::default();
-    for prefix in [RecordKey::heads(), RecordKey::policies(), RecordKey::jobs()] {
+    for prefix in listed_spaces() {
         scan_all(backend, &prefix, |key, value| {
             let mac = seal::record_mac(inventory, key, value);
             set_hash.add(&mac);

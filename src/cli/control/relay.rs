@@ -89,6 +89,7 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
         | Command::Hold { .. }
         | Command::Stats(_)
         | Command::Compact(_)
+        | Command::Token { .. }
         | Command::Tenant { .. }
         | Command::Key {
             command: KeyCommand::List(_) | KeyCommand::Remove(_),
