@@ -136,13 +136,16 @@ impl Vault {
             Err(error) => return Err(error.into()),
         };
         let name = tenant.name().as_str().to_owned();
+        let next = &mut report.next_due;
         let swept = if is_due {
-            store.sweep(&tenant, &MemoryPath::root(), dry_run)
+            store.sweep(&tenant, &MemoryPath::root(), dry_run, next)
         } else {
-            Ok(Swept::default())
+            store.next_expiry(&tenant, *next).map(|soonest| {
+                *next = soonest;
+                Swept::default()
+            })
         };
         let done = swept.and_then(|swept| {
-            report.next_due = store.next_expiry(&tenant, report.next_due)?;
             if !dry_run && one.has_old_entries {
                 report.pruned += store.prune_audit(Some(&tenant), kept_since)?;
             }

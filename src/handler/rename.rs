@@ -20,7 +20,8 @@ impl Line<'_> {
             self.check_name(&to)?;
         }
         // A move counts as an access to all below; what is expired must not come back by it.
-        self.store().sweep(&self.tenant.tenant, &from, false)?;
+        self.store()
+            .sweep(&self.tenant.tenant, &from, false, &mut None)?;
         self.write(|change| {
             let walk = change.reader().walk(&from)?;
             if walk.target().is_none() {

@@ -148,17 +148,29 @@ impl Reader<'_> {
             return Ok(());
         }
         for entry in self.all_children(directory)? {
-            if let DirentBody::File(meta) = &entry.body {
-                let path = directory.path_of(&entry.name);
-                let due = expiry.due_at(&path, meta, directory.moved_at);
-                if let Some(due) = due.filter(|due| *due > expiry.now) {
-                    *soonest = Some(soonest.map_or(due, |soonest| soonest.min(due)));
-                }
-            } else if let Some(below) = directory.child(&entry) {
-                self.next_expiry(&below, soonest)?;
+            match directory.child(&entry) {
+                Some(below) => self.next_expiry(&below, soonest)?,
+                None => self.next_expiry_of(directory, &entry, soonest),
             }
         }
         Ok(())
+    }
+
+    /// As [`Reader::next_expiry`], for one file.
+    pub(super) fn next_expiry_of(
+        &self,
+        directory: &Directory,
+        entry: &Dirent,
+        soonest: &mut Option<UnixMillis>,
+    ) {
+        let (Some(expiry), DirentBody::File(meta)) = (&self.expiry, &entry.body) else {
+            return;
+        };
+        let path = directory.path_of(&entry.name);
+        let due = expiry.due_at(&path, meta, directory.moved_at);
+        if let Some(due) = due.filter(|due| *due > expiry.now) {
+            *soonest = Some(soonest.map_or(due, |soonest| soonest.min(due)));
+        }
     }
 
     /// The hold on a path or on a directory above it.

@@ -232,15 +232,17 @@ impl Store {
         self.core.crypto.id
     }
 
-    /// Takes away what is expired at or below a path, or only counts it. Durable with the
+    /// Takes away what is expired at or below a path, or only counts it, and lowers `soonest`
+    /// to the moment at which the next file there expires. Durable with the
     /// tenant's next read or write, or by [`Store::settle`].
     pub(crate) fn sweep(
         &self,
         tenant: &Tenant,
         under: &MemoryPath,
         dry_run: bool,
+        soonest: &mut Option<UnixMillis>,
     ) -> Result<Swept, StoreError> {
-        self.core.sweep(tenant, under, dry_run)
+        self.core.sweep(tenant, under, dry_run, soonest)
     }
 
     /// When the tenant's next file expires, if that is sooner than `known`; else `known`.

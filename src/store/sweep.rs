@@ -37,12 +37,15 @@ impl Core {
     /// under the tenant's lock, so an interrupted sweep simply starts again. Durable only
     /// after [`Core::wait_durable`], so that many tenants' sweeps share one sync.
     ///
+    /// Lowers `soonest` to the moment at which the next file there expires.
+    ///
     /// While the clock is not believed, nothing is due.
     pub(super) fn sweep(
         &self,
         tenant: &Tenant,
         under: &MemoryPath,
         dry_run: bool,
+        soonest: &mut Option<UnixMillis>,
     ) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
         let is_never = tenant.schedule(self.schedules()).is_never();
@@ -58,17 +61,22 @@ impl Core {
                 }
                 Ok::<_, Abort<()>>(swept)
             });
+            *soonest = self.next_expiry(tenant, *soonest)?;
             return unrefused(counted);
         }
         loop {
+            let known = *soonest;
             let batch = self.write_soon(tenant, |change| {
                 let walk = change.reader().walk(under)?;
-                let mut batch = Batch::default();
+                let mut batch = Batch {
+                    soonest: known,
+                    ..Batch::default()
+                };
                 if let Some(directory) = walk.target_directory() {
                     batch.directory(change, directory)?;
                 }
                 if !batch.has_work {
-                    return Err(Abort::Refused(()));
+                    return Err(Abort::Refused(batch.soonest));
                 }
                 // Raised bounds alone change nothing that anyone could see.
                 if batch.swept.files > 0 || batch.swept.directories > 0 {
@@ -81,11 +89,15 @@ impl Core {
             });
             let batch = match batch {
                 Ok(batch) => batch,
-                Err(Abort::Refused(())) => break,
+                Err(Abort::Refused(next)) => {
+                    *soonest = next;
+                    break;
+                }
                 Err(Abort::Failed(error)) => return Err(error),
             };
             swept.add(batch.swept);
             if !batch.is_full {
+                *soonest = batch.soonest;
                 break;
             }
         }
@@ -145,6 +157,8 @@ struct Batch {
     swept: Swept,
     has_work: bool,
     is_full: bool,
+    /// When the next file expires, of those that were looked at and stay.
+    soonest: Option<UnixMillis>,
 }
 
 impl Batch {
@@ -157,6 +171,7 @@ impl Batch {
     ) -> Result<Left, StoreError> {
         let bounds = Bounds::of(&directory.summary.below);
         if !change.reader().may_hold_expired(directory) {
+            change.reader().next_expiry(directory, &mut self.soonest)?;
             return Ok(Left::Something(bounds));
         }
         let mut left = Bounds::of(&Share::NOTHING);
@@ -184,7 +199,11 @@ impl Batch {
             }
             let below = match directory.child(&entry) {
                 Some(below) => self.directory(change, &below)?,
-                None => Left::Something(Bounds::of(&entry.share())),
+                None => {
+                    let reader = change.reader();
+                    reader.next_expiry_of(directory, &entry, &mut self.soonest);
+                    Left::Something(Bounds::of(&entry.share()))
+                }
             };
             match below {
                 Left::Something(bounds) => {
