@@ -18,7 +18,7 @@ use strongroom::redact::{Engine, PACKS};
 #[path = "../tests/redact_corpus/mod.rs"]
 mod corpus;
 
-use corpus::{Rng, Sample, is_left, negatives, personal, plant};
+use corpus::{Rng, Sample, formats, is_left, negatives, personal, plant};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -131,6 +131,7 @@ fn main() {
         100.0 * found as f64 / (found + false_hits) as f64
     );
     let all = Engine::builder().packs(PACKS).build().unwrap();
+    each_rule(&mut rng, misses, &mut hit_rules);
     speed(&engine, "secrets", &mut rng);
     speed(&all, "all packs", &mut rng);
     small(&engine, &mut rng);
@@ -237,6 +238,46 @@ fn recall(
     gone
 }
 
+/// Recall of each rule on values of its own format; those below 100 % by name.
+fn each_rule(rng: &mut Rng, misses: bool, hit: &mut BTreeSet<String>) {
+    const INSTANCES: usize = 40;
+    let label = ["secret", "pii", "phi", "pci"].map(|c| (c, strongroom::redact::Action::Label));
+    let engine = Engine::builder()
+        .packs(PACKS)
+        .actions(label)
+        .build()
+        .unwrap();
+    let mut below = Vec::new();
+    let rules = formats::rules();
+    let mut found = 0;
+    for &rule in &rules {
+        let mut n = 0;
+        for case in formats::instances(rule, rng, INSTANCES) {
+            let out = engine.redact(&case.text, None);
+            if let Ok(out) = &out {
+                hit.extend(out.findings.iter().map(|f| f.rule.clone()));
+            }
+            if out.is_ok_and(|o| case.is_gone_from(&o.text)) {
+                n += 1;
+            } else if misses {
+                println!("  missed [{rule}/{}] {:?}", case.writing, case.text);
+            }
+        }
+        found += n;
+        if n < INSTANCES {
+            below.push(format!("{rule} {:.1}", 100.0 * n as f64 / INSTANCES as f64));
+        }
+    }
+    println!(
+        "each rule: {:.2} % of {} gone, {} of {} rules at 100 % ({})",
+        100.0 * found as f64 / (rules.len() * INSTANCES) as f64,
+        rules.len() * INSTANCES,
+        rules.len() - below.len(),
+        rules.len(),
+        below.join(", ")
+    );
+}
+
 fn changed(engine: &Engine, texts: &[(&str, String)], misses: bool) {
     let mut by: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut n = 0;
@@ -298,6 +339,11 @@ fn speed(engine: &Engine, name: &str, rng: &mut Rng) {
         let t = Instant::now();
         let out = engine.redact(text, None);
         let rate = text.len() as f64 / 1e6 / t.elapsed().as_secs_f64();
+        if let (Ok(out), "mixed", "secrets") = (&out, kind, name) {
+            for f in &out.findings {
+                println!("  changed {} {:?}", f.rule, text.get(f.start..f.end));
+            }
+        }
         let n = out.map_or_else(|e| e.to_string(), |o| o.findings.len().to_string());
         println!("{name}, {kind}: {rate:.0} MB/s, {n} findings");
     }

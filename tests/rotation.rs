@@ -503,6 +503,13 @@ fn every_key_is_new_after_a_full_rotation() {
             .is_error
     );
     let erased = vault.erase_tenant("gone", |_, _| ()).unwrap();
+    let new = strongroom::NewToken {
+        label: "agents".to_owned(),
+        access: strongroom::Access::ReadWrite,
+        tenants: vec![strongroom::policy::TenantPattern::parse("**").unwrap()],
+        expires: None,
+    };
+    let (_, token) = vault.create_token(&new).unwrap();
     let checkpoint = vault
         .policy()
         .audit
@@ -546,6 +553,7 @@ fn every_key_is_new_after_a_full_rotation() {
     };
     assert_eq!(totals(&after), totals(&before));
     assert_eq!(vault.tenant("one").unwrap().holds().unwrap().len(), 1);
+    assert!(vault.token(&token).is_some());
     assert!(
         vault
             .erased()

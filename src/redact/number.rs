@@ -27,7 +27,14 @@ impl Numbers {
             if def.digits.is_none() {
                 continue;
             }
-            for word in &def.near {
+            // As `is_near` reads them: a variable's name has other signs for blanks, or none.
+            let forms = |word: &String| {
+                let joined = ["_", "-", ""].map(|sign| word.replace(' ', sign));
+                std::iter::once(word.clone())
+                    .chain(joined.into_iter().filter(|_| word.contains(' ')))
+                    .collect::<Vec<_>>()
+            };
+            for word in def.near.iter().flat_map(forms) {
                 let word = word.to_ascii_lowercase().into_bytes();
                 let known = words.iter().position(|w| *w == word);
                 let slot = known.unwrap_or_else(|| {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use crate::audit::Chain;
 use crate::backend::{Backend, Batch, FileKeyStore, SledBackend};
@@ -112,6 +112,7 @@ fn build(
     copy.chain(STORE_CHAIN, &old.audit)?;
     copy.tenants()?;
     copy.erasures()?;
+    copy.tokens()?;
     copy.flush()?;
     next.set_audit((*core.audit_settings()).clone());
     next.put_policy("key rotate --full", &store.policy())?;
@@ -288,6 +289,18 @@ impl Copying<'_> {
                 purged: if is_new { self.old.now() } else { job.purged },
                 ..job
             })?;
+        }
+        Ok(())
+    }
+
+    /// Copies the access tokens, of which only hashes are stored.
+    fn tokens(&mut self) -> Result<(), StoreError> {
+        let tokens = self.old.tokens.read();
+        let tokens = tokens.unwrap_or_else(PoisonError::into_inner).clone();
+        for (id, stored) in tokens {
+            let key = RecordKey::Token(id);
+            let sealed = self.new.seal_top(&key, &stored.token.encode())?;
+            self.top(key, sealed)?;
         }
         Ok(())
     }

@@ -119,6 +119,11 @@ fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
     let head = text.cut(start, text.skip(start, 40, inside));
     // A plain word begins a line of prose, not the rest of a token.
     let stop = text.skip(start, 40, is_token);
+    // `sha256:` is the name of what follows; only digits stand before a colon in a token.
+    let named = text.at(stop) == b':' && !text.cut(start, stop).iter().all(u8::is_ascii_digit);
+    if !continued && named {
+        return None;
+    }
     let alone = !(is_mark(text.at(stop)) && is_token(text.at(stop + 1)));
     if !continued && alone && is_plain_word(text.cut(start, stop)) {
         return None;
