@@ -21,7 +21,7 @@ export declare class StrongroomMemory {
   readonly store: Store;
   /** The tenant's memory, for the host: `putBytes` and the like. */
   readonly memory: Memory;
-  /** For `betaMemoryTool`. What the model should read is thrown as the SDK's `ToolError`. */
+  /** For `betaMemoryTool`. Calls are carried out in the order they came. What the model should read is thrown as the SDK's `ToolError`. */
   readonly handlers: MemoryToolHandlers;
   /** Deletes everything of this tenant that policy and holds let go. */
   clear(): Promise<Answer['content']>;

@@ -11,12 +11,18 @@ module.exports = function forSdk(ToolError) {
 
   return class StrongroomMemory {
     #isOwn;
+    #last = Promise.resolve();
 
     constructor(store, memory, isOwn) {
       this.store = store;
       this.memory = memory;
       this.#isOwn = isOwn;
-      const run = async (command) => text(await memory.execute(command));
+      // The runner starts all calls of a turn at once; the model means them in its order.
+      const run = (command) => {
+        const answered = this.#last.then(() => memory.execute(command));
+        this.#last = answered.catch(() => undefined);
+        return answered.then(text);
+      };
       // Any name has a handler, so that a command which does not exist gets the store's answer too.
       this.handlers = new Proxy({}, { get: (_, name) => (typeof name === 'string' ? run : undefined) });
     }

@@ -45,6 +45,9 @@ class _Root:
     def __truediv__(self, name: str) -> _File:
         return _File(self._tool, name)
 
+    def __str__(self) -> str:
+        return str(self._tool.base_path / "memories")
+
     def is_dir(self) -> bool:
         return not self._tool.memory.execute({"command": "view", "path": "/memories"}).is_error
 
@@ -101,7 +104,8 @@ def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
     unknown = set(exceptions)
     for item in items:
         item.module.get_directory_snapshot = snapshot  # type: ignore[attr-defined]
-        for name in (item.name, item.originalname):  # type: ignore[attr-defined]
+        plain = item.originalname  # type: ignore[attr-defined]
+        for name in (item.name, plain, f"{item.parent.name}::{plain}"):  # type: ignore[union-attr]
             if name in exceptions:
                 unknown.discard(name)
                 item.add_marker(pytest.mark.xfail(reason=exceptions[name], strict=True))
