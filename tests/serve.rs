@@ -26,13 +26,21 @@ use tempfile::TempDir;
 const ON_STORE: &str = "--store s --key-file k";
 const VIEW: &str = r#"{"command":"view","path":"/memories"}"#;
 
-/// A directory with a store `s` and its key file `k`.
+/// A directory with a store `s`, which is audited, and its key file `k`.
 struct Home(TempDir);
 
 impl Home {
     fn new() -> Self {
         let home = Self(tempfile::tempdir().unwrap());
-        home.ok(&["init", "--store", "s", "--generate-key", "k"]);
+        home.ok(&[
+            "init",
+            "--store",
+            "s",
+            "--generate-key",
+            "k",
+            "--policy",
+            "strict",
+        ]);
         home
     }
 
@@ -627,18 +635,18 @@ fn neither_log_nor_store_holds_a_token_and_the_log_no_data() {
     let secret = token.splitn(3, '_').nth(2).unwrap().to_owned();
     let server = home.serve("--listen 127.0.0.1:0");
     server.post(
-        "clinic/ada",
+        "clinic/quinn",
         &token,
         "Idempotency-Key: key-of-mine\r\n",
-        &create("/memories/diagnosis.md", "gout, said ada"),
+        &create("/memories/diagnosis.md", "gout, said quinn"),
     );
-    server.post("clinic/ada", &format!("{token}x"), "", VIEW);
-    server.post("lab/eve", &token, "", VIEW);
+    server.post("clinic/quinn", &format!("{token}x"), "", VIEW);
+    server.post("lab/zoe", &token, "", VIEW);
     server.post("a b", &token, "", VIEW);
     server.get(&format!("/{token}?token={token}"), "Referer: spy\r\n");
     server.send(&format!(
         "{}\r\n",
-        server.head("SPY-ada-gout", "/healthz", "")
+        server.head("SPY-quinn-gout", "/healthz", "")
     ));
     let log = server.end();
     assert!(log.lines().count() >= 6, "{log}");
@@ -650,9 +658,9 @@ fn neither_log_nor_store_holds_a_token_and_the_log_no_data() {
         "diagnosis",
         "gout",
         "clinic",
-        "ada",
+        "quinn",
         "lab",
-        "eve",
+        "zoe",
         "/memories",
         "key-of-mine",
         "spy",
@@ -763,12 +771,12 @@ fn health_and_figures_say_how_it_goes() {
         (200, r#"{"clock":"believed","status":"ok"}"#)
     );
     server.post(
-        "ada",
+        "quinn",
         &token,
         "",
         &create("/memories/a.md", "password: hunter2hunter2"),
     );
-    server.post("ada", &token, "", &create("/memories/a.md", "x"));
+    server.post("quinn", &token, "", &create("/memories/a.md", "x"));
     server.get("/healthz", "Host: twice\r\n");
     let metrics = server.get("/metrics", &format!("Authorization: Bearer {figures}\r\n"));
     assert!(metrics.head.contains("text/plain; version=0.0.4"));
@@ -788,7 +796,7 @@ fn health_and_figures_say_how_it_goes() {
             metrics.body
         );
     }
-    assert!(!metrics.body.contains("ada"));
+    assert!(!metrics.body.contains("quinn"));
     server.end();
 }
 
