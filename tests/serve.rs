@@ -504,6 +504,43 @@ fn clients_that_dawdle_are_cut_off_and_hold_up_nobody() {
     server.end();
 }
 
+/// More connections than there may be, none with a token: they make room for who has one, and
+/// a connection that has shown a token is not sent away.
+#[test]
+fn strangers_that_hold_connections_keep_nobody_out() {
+    let home = Home::new();
+    let token = home.token("--label a --tenants **");
+    let server = home.serve("--listen 127.0.0.1:0");
+    let request = format!(
+        "POST /v1/tenants/a/memory HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{VIEW}",
+        server.on,
+        VIEW.len()
+    );
+    let mut known = server.connect();
+    let ask = |known: &mut TcpStream| {
+        known.write_all(request.as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        known.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        // The rest of this answer; no other follows.
+        let mut rest = [0; 4_096];
+        while !rest.starts_with(b"{") && !String::from_utf8_lossy(&rest).contains("tool_result") {
+            assert!(known.read(&mut rest).unwrap() > 0);
+        }
+    };
+    ask(&mut known);
+    let mut strangers: Vec<TcpStream> = (0..600).map(|_| server.connect()).collect();
+    for _ in 0..10 {
+        assert_eq!(server.post("a", &token, "", VIEW).status, 200);
+    }
+    ask(&mut known);
+    // The first of them had to go, without an answer and before any time-out could tell it 408.
+    assert_eq!(Response::read(&mut strangers[0]).status, 0);
+    drop(strangers);
+    let log = server.end();
+    assert!(log.matches("\"status\":200").count() >= 12, "{log}");
+}
+
 #[test]
 fn a_repeated_key_is_answered_once_carried_out_and_another_body_refused() {
     let home = Home::new();
