@@ -85,8 +85,21 @@ impl Home {
     fn serve(&self, words: &str) -> Server {
         let words = format!("serve {ON_STORE} {words}");
         let words: Vec<_> = words.split_whitespace().collect();
-        let child = self.command(&words).stderr(Stdio::piped()).spawn();
-        let mut child = child.unwrap();
+        Server::start(self.command(&words))
+    }
+}
+
+struct Server {
+    child: Child,
+    /// The address, as the log names it.
+    on: String,
+    log: Arc<Mutex<String>>,
+    reader: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
         stderr.read_line(&mut first).unwrap();
@@ -100,24 +113,14 @@ impl Home {
                 line.clear();
             }
         });
-        Server {
+        Self {
             child,
             on: event["on"].as_str().unwrap().to_owned(),
             log,
             reader: Some(reader),
         }
     }
-}
 
-struct Server {
-    child: Child,
-    /// The address, as the log names it.
-    on: String,
-    log: Arc<Mutex<String>>,
-    reader: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Server {
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -651,6 +654,47 @@ fn no_acknowledged_write_is_lost_however_the_server_ends() {
     server.end();
     let checked = home.on_store("verify");
     assert!(checked.status.success(), "{checked:?}");
+}
+
+/// The engine's file may not grow past a limit here: one write fails half-way, its outcome is
+/// unknown, and the server ends so that the store is opened anew.
+#[test]
+fn a_write_that_fails_half_way_ends_the_server_and_what_was_acknowledged_stays() {
+    let home = Home::new();
+    let token = home.token("--label a --tenants **");
+    let mut command = Command::new("bash");
+    command
+        .current_dir(home.0.path())
+        .stdin(Stdio::null())
+        .args(["-c", "trap '' XFSZ; ulimit -f 1200; exec \"$0\" serve --store s --key-file k --listen 127.0.0.1:0"])
+        .arg(env!("CARGO_BIN_EXE_strongroom"));
+    let mut server = Server::start(command);
+    let text = "a line of text that says nothing\n".repeat(100);
+    let mut acknowledged = Vec::new();
+    let failed = loop {
+        let path = format!("/memories/{}.md", acknowledged.len());
+        let response = server.post("t", &token, "", &create(&path, &text));
+        if response.status != 200 {
+            break response;
+        }
+        acknowledged.push(path);
+    };
+    assert_eq!(failed.status, 500, "{failed:?}");
+    assert!(failed.body.contains("It is unknown whether"), "{failed:?}");
+    assert_eq!(server.child.wait().unwrap().code(), Some(1));
+    let server = home.serve("--listen 127.0.0.1:0");
+    assert!(!acknowledged.is_empty());
+    for path in &acknowledged {
+        let view = json!({ "command": "view", "path": path }).to_string();
+        assert!(
+            server
+                .post("t", &token, "", &view)
+                .body
+                .contains("says nothing"),
+            "{path}"
+        );
+    }
+    server.end();
 }
 
 /// `None` once the server is gone, or was before it answered whole.
