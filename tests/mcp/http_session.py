@@ -6,6 +6,7 @@ Started by ./check in this directory, which gives the binary and a scratch direc
 """
 
 import json
+import multiprocessing
 import random
 import signal
 import subprocess
@@ -81,6 +82,35 @@ def conversation(server, token):
         assert result["tool_use_id"] == "toolu_1" and result["content"].endswith("1\tone"), result
         assert ask(command="create", path="/memories/a.md", file_text="x")["is_error"] is True
         assert ask(400, command="fly")["is_error"] is True
+
+
+def append(url, token, name):
+    """Another process: 150 lines into one file."""
+    with requests.Session() as session:
+        session.headers["Authorization"] = f"Bearer {token}"
+        for number in range(150):
+            line = f"{name} {number}\n"
+            body = {
+                "command": "insert", "path": "/memories/log.md", "insert_line": 0,
+                "insert_text": line,
+            }  # fmt: skip
+            assert session.post(url, json=body, timeout=60).status_code == 200
+
+
+def two_processes_in_one_file(server, token):
+    with requests.Session() as session:
+        post(session, server, "clinic/log", token, command="create", path="/memories/log.md", file_text="")
+        arguments = [(server.url("clinic/log"), token, name) for name in ("one", "two")]
+        writers = [multiprocessing.Process(target=append, args=each) for each in arguments]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        seen = post(session, server, "clinic/log", token, command="view", path="/memories/log.md")
+    found = {line.split("\t")[1] for line in seen.json()["content"].splitlines() if "\t" in line}
+    expected = {f"{name} {n}" for name in ("one", "two") for n in range(150)}
+    assert found == expected, len(found & expected)
+    print(f"two processes through the server: {len(found)} of {len(expected)} lines")
 
 
 def hammer(server, clients, seconds, ends):
@@ -163,6 +193,7 @@ subprocess.run(
 token = strongroom("token", "create", "--label", "all", "--tenants", "clinic/*")
 server = Server()
 conversation(server, token)
+two_processes_in_one_file(server, token)
 if LOAD:
     clients, seconds = LOAD
     alone, _ = hammer(server, 1, seconds, 0)

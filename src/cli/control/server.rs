@@ -207,9 +207,13 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
     } else if request == calls::REQUEST {
         Ok(Asked::Calls)
     } else {
-        command(shared, &request).map(Asked::Command)
+        command(shared, &request).map(|command| Asked::Command(Box::new(command)))
     };
-    let is_session = matches!(asked, Ok(Asked::Calls | Asked::Command(Command::Exec(_))));
+    let is_session = match &asked {
+        Ok(Asked::Calls) => true,
+        Ok(Asked::Command(command)) => matches!(**command, Command::Exec(_)),
+        Err(_) => false,
+    };
     let closing = Arc::clone(shared);
     let desk = Rc::new(Desk {
         vault: shared.vault.clone(),
@@ -232,7 +236,7 @@ enum Asked {
     /// To have tool calls carried out.
     Calls,
     /// To have its command done.
-    Command(Command),
+    Command(Box<Command>),
 }
 
 /// The command that the other process asks for, ready to run here.

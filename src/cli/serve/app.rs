@@ -27,6 +27,7 @@ use tokio::sync::{AcquireError, Notify, OwnedSemaphorePermit, Semaphore, Semapho
 use super::super::held::Gate;
 use super::super::time;
 use super::answer::{Refusal, respond};
+use super::connections::Client;
 use super::log::Log;
 use super::metrics::Metrics;
 use super::repeat::{Repeats, Seen};
@@ -119,11 +120,21 @@ impl App {
             .ok_or(Refusal::Closing)
     }
 
-    async fn token(self: &Arc<Self>, headers: &HeaderMap) -> Result<TokenInfo, Refusal> {
+    /// The token that came. Its client is known from then on.
+    async fn token(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        client: Option<Arc<Client>>,
+    ) -> Result<TokenInfo, Refusal> {
         let text = bearer(headers).ok_or(Refusal::NoToken)?;
-        self.on_store(move |_, vault| vault.token(&text))
+        let token = self
+            .on_store(move |_, vault| vault.token(&text))
             .await?
-            .ok_or(Refusal::NoToken)
+            .ok_or(Refusal::NoToken)?;
+        if let Some(client) = client {
+            client.is_known();
+        }
+        Ok(token)
     }
 
     fn tenant(&self, vault: &Vault, name: &TenantName) -> Result<Tenant, Error> {
@@ -214,8 +225,9 @@ async fn health(State(app): State<Arc<App>>) -> Response {
 async fn metrics(State(app): State<Arc<App>>, request: Request) -> Response {
     let facts = facts(&request);
     let headers = request.headers().clone();
+    let client = request.extensions().get().cloned();
     let text = async {
-        let token = app.token(&headers).await?;
+        let token = app.token(&headers, client).await?;
         facts.note("token", token.label.as_str());
         if token.access != Access::Metrics {
             return Err(Refusal::NotAllowed);
@@ -258,7 +270,8 @@ fn facts(request: &Request) -> Facts {
 
 /// One tool call. What the token does not allow is refused before the body is read.
 async fn call(app: &Arc<App>, facts: &Facts, request: Request) -> Result<Response, Refusal> {
-    let token = app.token(request.headers()).await?;
+    let client = request.extensions().get().cloned();
+    let token = app.token(request.headers(), client).await?;
     facts.note("token", token.label.as_str());
     let name = tenant_of(request.uri().path())?;
     if token.access == Access::Metrics || !token.is_for(name.as_str()) {

@@ -5,17 +5,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::Router;
 use clap::Args;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::args::StoreArgs;
@@ -26,6 +21,7 @@ use super::open::{self, Opened};
 
 mod answer;
 mod app;
+mod connections;
 mod listen;
 mod log;
 mod metrics;
@@ -36,24 +32,9 @@ mod stall;
 use app::App;
 use listen::Listener;
 use log::Log;
-use stall::Stream;
-
-/// Connections at once. More wait to be accepted.
-const CONNECTIONS_MAX: usize = 256;
-
-/// How long the head of a request may take, and how long a connection may be idle.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Bytes of the head of a request.
-const HEAD_BYTES_MAX: usize = 16 * 1_024;
-
-const HEADERS_MAX: usize = 64;
 
 /// How long the end of the server waits for requests that have come.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long to wait where no connection can be taken, for want of descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub struct ServeArgs {
@@ -124,7 +105,7 @@ async fn serve(args: &ServeArgs, gate: &Arc<Gate>) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(());
     let mut connections = JoinSet::new();
     let end = tokio::select! {
-        never = accept(&app, &listener, &router, &stopped, &mut connections) => match never {},
+        never = connections::accept(&app, &listener, &router, &stopped, &mut connections) => match never {},
         _ = terminate.recv() => End::Asked,
         _ = interrupt.recv() => End::Asked,
         () = app.lost.notified() => End::Lost,
@@ -157,65 +138,6 @@ async fn serve(args: &ServeArgs, gate: &Arc<Gate>) -> Result<(), Failure> {
             "Start the server again; a supervisor such as systemd does so by itself.",
         )),
     }
-}
-
-/// Takes connections for as long as it is let.
-async fn accept(
-    app: &Arc<App>,
-    listener: &Listener,
-    router: &Router,
-    stopped: &watch::Receiver<()>,
-    connections: &mut JoinSet<()>,
-) -> std::convert::Infallible {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            std::future::pending::<()>().await;
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        match listener.accept().await {
-            Ok(stream) => {
-                let connection =
-                    connection(Arc::clone(app), stream, router.clone(), stopped.clone());
-                connections.spawn(async move {
-                    connection.await;
-                    drop(place);
-                });
-            }
-            Err(_) => tokio::time::sleep(PAUSE).await,
-        }
-    }
-}
-
-async fn connection(
-    app: Arc<App>,
-    stream: Stream,
-    router: Router,
-    mut stopped: watch::Receiver<()>,
-) {
-    struct Counted(Arc<App>);
-    impl Drop for Counted {
-        fn drop(&mut self) {
-            self.0.connections.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-    app.connections.fetch_add(1, Ordering::Relaxed);
-    let _counted = Counted(app);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    tokio::pin!(connection);
-    tokio::select! {
-        _ = &mut connection => return,
-        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
-    }
-    // What goes wrong with a connection is its client's to see.
-    let _ended = connection.await;
 }
 
 fn not_started(what: &str) -> Failure {
