@@ -69,7 +69,11 @@ fn run(memory: &Memory, prompt: &str, is_compacting: bool) -> Result<Vec<String>
                 "messages": messages,
             }),
         )?;
-        let blocks = reply["content"].as_array().ok_or("no content")?.clone();
+        let blocks = reply
+            .get("content")
+            .and_then(Value::as_array)
+            .ok_or("no content")?
+            .clone();
         // One result for each call, all of them in the next message.
         let mut results = Vec::new();
         for block in blocks.iter().filter(|block| block["type"] == "tool_use") {
