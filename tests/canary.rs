@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::string_slice,
     reason = "a test fails by panicking"
 )]
 

@@ -94,7 +94,7 @@ fn phrase(scene: Scene<'_>, hit: Span) -> Option<Span> {
                 && !judge::is_one_of(w, GRAMMAR)
                 && !judge::is_one_of(w, NEGATIONS)
                 && !judge::is_word_about(w)
-                && !(w.len() > 4 && PARTICIPLE_ENDS.iter().any(|e| w.ends_with(e.as_bytes())))
+                && (w.len() <= 4 || !PARTICIPLE_ENDS.iter().any(|e| w.ends_with(e.as_bytes())))
         });
     fits.then_some((start, end))
 }
