@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::string_slice,
     reason = "a test fails by panicking"
 )]
 
@@ -376,21 +377,21 @@ fn no_canary_leaves_the_command() {
     assert_eq!(home.run(&["audit", "check", "audit.jsonl"], "").0, 0);
 
     // A store that is damaged says what, not with which content.
-    let log = home.path("s/data");
-    if let Some(file) = store_kit::files_below(&log)
+    let store = home.path("s");
+    let size = |file: &PathBuf| fs::metadata(store.join(file)).map_or(0, |m| m.len());
+    let largest = store_kit::files_below(&store)
         .into_iter()
-        .find(|f| f.ends_with("db"))
-    {
-        let mut bytes = fs::read(log.join(&file)).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle..].iter_mut().for_each(|b| *b ^= 0x55);
-        fs::write(log.join(&file), bytes).unwrap();
-        home.on_store(&["verify"], "");
-        home.on_store(
-            &["export", "--to", "salvaged", "--salvage", "--tenant", "new"],
-            "",
-        );
-    }
+        .max_by_key(size)
+        .unwrap();
+    let mut bytes = fs::read(store.join(&largest)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].iter_mut().for_each(|b| *b ^= 0x55);
+    fs::write(store.join(&largest), bytes).unwrap();
+    home.on_store(&["verify"], "");
+    let salvage = ["export", "--to", "salvaged", "--salvage", "--tenant", "new"];
+    home.on_store(&salvage, "");
+    // A socket is no file to read.
+    let _gone = fs::remove_file(home.path("s/control"));
     home.ear
         .searches("everything that is left", home.dir.path());
     assert!(

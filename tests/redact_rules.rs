@@ -1,4 +1,9 @@
 //! Every shipped rule finds values made from its issuer's format, by itself and in the pack.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and misses are shown when asked for"
+)]
 
 use std::collections::BTreeMap;
 

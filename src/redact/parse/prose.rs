@@ -90,11 +90,11 @@ fn phrase(scene: Scene<'_>, hit: Span) -> Option<Span> {
     let fits = ends
         && (4..=8).contains(&words.len())
         && words.iter().all(|w| {
-            let speaks = judge::is_one_of(w, GRAMMAR)
-                || judge::is_one_of(w, NEGATIONS)
-                || judge::is_word_about(w)
-                || (w.len() > 4 && PARTICIPLE_ENDS.iter().any(|e| w.ends_with(e.as_bytes())));
-            (3..=12).contains(&w.len()) && !speaks
+            (3..=12).contains(&w.len())
+                && !judge::is_one_of(w, GRAMMAR)
+                && !judge::is_one_of(w, NEGATIONS)
+                && !judge::is_word_about(w)
+                && (w.len() <= 4 || !PARTICIPLE_ENDS.iter().any(|e| w.ends_with(e.as_bytes())))
         });
     fits.then_some((start, end))
 }
