@@ -207,9 +207,9 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
     } else if request == calls::REQUEST {
         Ok(Asked::Calls)
     } else {
-        command(shared, &request).map(Asked::Command)
+        command(shared, &request).map(|command| Asked::Command(Box::new(command)))
     };
-    let is_session = matches!(asked, Ok(Asked::Calls | Asked::Command(Command::Exec(_))));
+    let is_session = asked.as_ref().is_ok_and(Asked::is_session);
     let closing = Arc::clone(shared);
     let desk = Rc::new(Desk {
         vault: shared.vault.clone(),
@@ -232,7 +232,17 @@ enum Asked {
     /// To have tool calls carried out.
     Calls,
     /// To have its command done.
-    Command(Command),
+    Command(Box<Command>),
+}
+
+impl Asked {
+    /// Whether it goes on until the other process ends it.
+    fn is_session(&self) -> bool {
+        match self {
+            Self::Calls => true,
+            Self::Command(command) => matches!(**command, Command::Exec(_)),
+        }
+    }
 }
 
 /// The command that the other process asks for, ready to run here.
