@@ -69,14 +69,14 @@ fn run(memory: &Memory, prompt: &str, is_compacting: bool) -> Result<Vec<String>
                 "messages": messages,
             }),
         )?;
-        let blocks = reply
-            .get("content")
-            .and_then(Value::as_array)
-            .ok_or("no content")?
-            .clone();
+        let blocks = reply.get("content").and_then(Value::as_array);
+        let blocks = blocks.ok_or("no content")?.clone();
         // One result for each call, all of them in the next message.
         let mut results = Vec::new();
-        for block in blocks.iter().filter(|block| block["type"] == "tool_use") {
+        for block in &blocks {
+            if text(block, "type") != Some("tool_use") {
+                continue;
+            }
             let answer = memory.execute(&block.to_string());
             if let Some(failure) = &answer.failure {
                 writeln!(std::io::stderr(), "{failure}")?;
@@ -84,13 +84,17 @@ fn run(memory: &Memory, prompt: &str, is_compacting: bool) -> Result<Vec<String>
             results.push(serde_json::from_str::<Value>(&answer.to_json())?);
         }
         if results.is_empty() {
-            let text = |block: &Value| block["text"].as_str().map(str::to_owned);
-            return Ok(blocks.iter().filter_map(text).collect());
+            let said = blocks.iter().filter_map(|block| text(block, "text"));
+            return Ok(said.map(str::to_owned).collect());
         }
         messages.push(json!({"role": "assistant", "content": blocks}));
         messages.push(json!({"role": "user", "content": results}));
     }
     Err("the model asks for ever more".into())
+}
+
+fn text<'a>(block: &'a Value, field: &str) -> Option<&'a str> {
+    block.get(field)?.as_str()
 }
 
 fn ask(beta: &str, request: &Value) -> Result<Value, Box<dyn Error>> {

@@ -209,11 +209,7 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
     } else {
         command(shared, &request).map(|command| Asked::Command(Box::new(command)))
     };
-    let is_session = match &asked {
-        Ok(Asked::Calls) => true,
-        Ok(Asked::Command(command)) => matches!(**command, Command::Exec(_)),
-        Err(_) => false,
-    };
+    let is_session = asked.as_ref().is_ok_and(Asked::is_session);
     let closing = Arc::clone(shared);
     let desk = Rc::new(Desk {
         vault: shared.vault.clone(),
@@ -237,6 +233,16 @@ enum Asked {
     Calls,
     /// To have its command done.
     Command(Box<Command>),
+}
+
+impl Asked {
+    /// Whether it goes on until the other process ends it.
+    fn is_session(&self) -> bool {
+        match self {
+            Self::Calls => true,
+            Self::Command(command) => matches!(**command, Command::Exec(_)),
+        }
+    }
 }
 
 /// The command that the other process asks for, ready to run here.
