@@ -9,6 +9,7 @@ mod engine;
 mod error;
 pub mod example;
 mod marker;
+mod number;
 mod pack;
 mod parse;
 mod pass;

@@ -56,8 +56,12 @@ pub fn parse_rules(text: &str) -> Result<Vec<RuleDef>, RedactError> {
         line: e.span().map_or(0, |s| line_of(text, s.start)),
         reason: e.message().to_owned(),
     })?;
+    // They stand in the order of the text, so each line feed is counted once.
+    let (mut at, mut line) = (0, 1);
     let rules = file.rules.into_iter().map(|spanned| {
-        let line = line_of(text, spanned.span().start);
+        let start = spanned.span().start;
+        line += text.get(at..start).map_or(0, line_feeds);
+        at = start;
         RuleDef {
             line,
             ..spanned.into_inner()
@@ -67,5 +71,9 @@ pub fn parse_rules(text: &str) -> Result<Vec<RuleDef>, RedactError> {
 }
 
 fn line_of(text: &str, at: usize) -> usize {
-    text.bytes().take(at).filter(|&b| b == b'\n').count() + 1
+    text.get(..at).map_or(0, line_feeds) + 1
+}
+
+fn line_feeds(text: &str) -> usize {
+    text.bytes().filter(|&b| b == b'\n').count()
 }

@@ -5,9 +5,9 @@ use regex::bytes::Regex;
 use super::error::Refused;
 use super::parse::Scene;
 use super::placeholder;
-use super::rule::Boundary;
+use super::rule::{Boundary, RuleDef};
 use super::scan::{Candidate, Rule, Scanner};
-use super::text::{Text, is_random};
+use super::text::{Text, is_random, is_token};
 use super::view::{Kind, Views};
 
 /// Bytes before and after a keyword in which a rule's regular expression is run.
@@ -68,7 +68,7 @@ impl<'s> Pass<'s> {
                 self.keep(views, index, rule);
             }
         }
-        if !scanner.by_number.is_empty() {
+        if !scanner.numbers.rules.is_empty() {
             self.numbers(views, index, text)?;
         }
         Ok(())
@@ -156,6 +156,9 @@ impl<'s> Pass<'s> {
             self.accept(text, rule, (hit.0 + m.1.0, hit.0 + m.1.1));
             return Ok(());
         }
+        if !could_begin(text, &rule.def, hit) {
+            return Ok(());
+        }
         let done = self.done.get(index).copied().unwrap_or(0);
         // What lay well inside the last window has been seen.
         if hit.1 + WINDOW.1 / 2 < done {
@@ -183,7 +186,7 @@ impl<'s> Pass<'s> {
             let mut found = (start + secret.0, start + secret.1);
             if secret.1 == whole.1 && found.1 == end {
                 // The window cut the value; it goes on to the end of its token.
-                found.1 = text.skip(end, ANCHORED, |b| super::text::is_token(b) || b == b'.');
+                found.1 = text.skip(end, ANCHORED, is_in_token);
             }
             at = if self.accept(text, rule, found) {
                 whole.1.max(at + 1)
@@ -197,6 +200,7 @@ impl<'s> Pass<'s> {
     /// Runs the rules for numbers at every cluster of digits.
     fn numbers(&mut self, views: &Views<'_>, index: usize, text: Text<'_>) -> Result<(), Refused> {
         let scanner = self.scanner;
+        let mut wanted = Vec::new();
         let mut i = 0;
         while i < text.len() {
             if !text.at(i).is_ascii_digit() {
@@ -221,12 +225,17 @@ impl<'s> Pass<'s> {
                     low
                 };
                 let high = end + 4;
-                for &number in &scanner.by_number {
+                // A match that reaches the end of the window goes on to the end of its token.
+                let last = text.skip(high, ANCHORED, is_in_token);
+                scanner
+                    .numbers
+                    .near(text.cut(low.saturating_sub(NEAR), last + NEAR), &mut wanted);
+                for (&number, &is_wanted) in scanner.numbers.rules.iter().zip(&wanted) {
                     let Some(rule) = scanner.rules.get(number) else {
                         continue;
                     };
                     let (least, most) = rule.def.digits.unwrap_or((0, 0));
-                    if count >= least && most > 0 {
+                    if is_wanted && count >= least && most > 0 {
                         self.window(text, rule, low, high)?;
                         self.keep(views, index, number);
                     }
@@ -285,6 +294,10 @@ impl<'s> Pass<'s> {
     }
 }
 
+fn is_in_token(b: u8) -> bool {
+    is_token(b) || b == b'.'
+}
+
 fn broken(rule: &Rule) -> Refused {
     Refused::BrokenRule {
         rule: rule.def.id.clone(),
@@ -319,6 +332,15 @@ fn clip(text: Text<'_>, start: usize, end: usize, hit: (usize, usize)) -> (usize
         .position(|&b| b == 0)
         .map_or(end.min(text.len()), |n| hit.1 + n);
     (low, high)
+}
+
+/// What can be said of a keyword before the regular expression runs.
+fn could_begin(text: Text<'_>, def: &RuleDef, hit: (usize, usize)) -> bool {
+    if def.whole_word && glued(text.before(hit.1), text.at(hit.1)) {
+        return false;
+    }
+    let before = text.cut(hit.0.saturating_sub(def.digit_before), hit.0);
+    def.digit_before == 0 || before.iter().any(u8::is_ascii_digit)
 }
 
 fn glued(a: u8, b: u8) -> bool {

@@ -55,6 +55,12 @@ pub struct RuleDef {
     /// Words (any case) of which one stands in or near every value. The regex runs only near them.
     #[serde(default)]
     pub keywords: Vec<String>,
+    /// A keyword counts only where no letter or digit follows it. Default: anything may.
+    #[serde(default)]
+    pub whole_word: bool,
+    /// A digit must stand within this many bytes before the keyword. Default: none need.
+    #[serde(default)]
+    pub digit_before: usize,
     /// What a value looks like; matched on bytes, ASCII classes.
     #[serde(default)]
     pub regex: Option<String>,

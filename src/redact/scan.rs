@@ -9,6 +9,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::error::{RedactError, Refused};
 use super::example;
 use super::marker::{self, Ids};
+use super::number::Numbers;
 use super::pass::Pass;
 use super::rule::{Boundary, RuleDef};
 use super::view::Views;
@@ -45,7 +46,7 @@ pub(crate) struct Scanner {
     pub(super) rules: Vec<Rule>,
     pub(super) search: AhoCorasick,
     pub(super) by_keyword: Vec<Vec<usize>>,
-    pub(super) by_number: Vec<usize>,
+    pub(super) numbers: Numbers,
     pub(super) ids: Ids,
     pub(super) allow: HashSet<Vec<u8>>,
 }
@@ -59,7 +60,7 @@ impl Scanner {
         let mut keywords: Vec<Vec<u8>> = vec![marker::OPEN.to_vec()];
         let mut by_keyword: Vec<Vec<usize>> = vec![Vec::new()];
         let mut seen = std::collections::HashMap::new();
-        let mut by_number = Vec::new();
+        let numbers = Numbers::new(&defs)?;
         for (i, def) in defs.iter().enumerate() {
             for word in &def.keywords {
                 let word = word.to_ascii_lowercase().into_bytes();
@@ -74,9 +75,6 @@ impl Scanner {
                     list.push(i);
                 }
             }
-            if def.digits.is_some() {
-                by_number.push(i);
-            }
         }
         let search = AhoCorasick::builder()
             .ascii_case_insensitive(true)
@@ -90,7 +88,7 @@ impl Scanner {
             rules,
             search,
             by_keyword,
-            by_number,
+            numbers,
             ids,
             allow,
         })

@@ -161,6 +161,36 @@ fn actions_go_by_rule_then_class_then_the_rules_own() {
 }
 
 #[test]
+fn what_is_asked_of_a_keyword_or_a_number_before_a_rule_runs_loses_no_value() {
+    let engine = rule(
+        r#"
+        [[rules]]
+        id = "road"
+        class = "pii"
+        keywords = [" road"]
+        whole_word = true
+        digit_before = 20
+        regex = '''[0-9]+ [A-Z][a-z]+ [Rr]oad'''
+        examples = ["7 Mill Road."]
+        negative_examples = ["7 Mill Roadmap", "Mill Road 7"]
+        [[rules]]
+        id = "badge"
+        class = "pii"
+        digits = [6, 6]
+        near = ["Badge", "KARTE"]
+        regex = '''[0-9]{6}'''
+        examples = ["badge 123456", "123456 (Karte)", "BADGE\n123456"]
+        negative_examples = ["number 123456", "badge\n\n\n123456"]
+        "#,
+    )
+    .unwrap();
+    let clean = |text: &str| engine.redact(text, None).unwrap().findings.is_empty();
+    // The word may begin 80 bytes before the value, not 81.
+    assert!(!clean(&format!("badge {} 123456", "x".repeat(73))));
+    assert!(clean(&format!("badge {} 123456", "x".repeat(74))));
+}
+
+#[test]
 fn an_allowed_value_stays() {
     let engine = Engine::builder()
         .packs(&["secrets"])

@@ -55,11 +55,17 @@ impl<'a> Text<'a> {
     /// Where `word` (lower case) first stands in `start..end`, in any case.
     pub(crate) fn find(self, start: usize, end: usize, word: &[u8]) -> Option<usize> {
         let place = self.cut(start, end);
-        let n = word.len().max(1);
-        place
-            .windows(n)
-            .position(|w| w.eq_ignore_ascii_case(word))
-            .map(|i| start + i)
+        let first = word.first().copied().unwrap_or(0).to_ascii_lowercase();
+        let mut from = 0;
+        loop {
+            let rest = place.get(from..)?;
+            from += rest.iter().position(|b| b.to_ascii_lowercase() == first)?;
+            let here = place.get(from..from + word.len())?;
+            if here.eq_ignore_ascii_case(word) {
+                return Some(start + from);
+            }
+            from += 1;
+        }
     }
 }
 

@@ -25,9 +25,15 @@ impl Survey {
             cuts: Vec::new(),
             runs: long_runs(text),
         };
-        for (i, &b) in text.0.iter().enumerate() {
-            match KIND.get(usize::from(b)).copied().unwrap_or(0) {
-                0 => {}
+        let mut next = 0;
+        while let Some(step) = text
+            .cut(next, text.len())
+            .iter()
+            .position(|&b| kind(b) != 0)
+        {
+            let i = next + step;
+            next = i + 1;
+            match kind(text.at(i)) {
                 NEWLINE => {
                     if let Some(cut) = wrapped(text, i) {
                         survey.cut(cut);
@@ -80,6 +86,10 @@ const KIND: [u8; 256] = {
     }
     table
 };
+
+fn kind(b: u8) -> u8 {
+    KIND.get(usize::from(b)).copied().unwrap_or(0)
+}
 
 /// The bytes to leave out at the line feed at `i` when a token seems to go on in the next line.
 fn wrapped(text: Text<'_>, i: usize) -> Option<(usize, usize)> {
