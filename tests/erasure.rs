@@ -213,6 +213,41 @@ fn a_hold_keeps_a_tenant_from_being_erased() {
 }
 
 #[test]
+fn a_tenant_whose_keys_are_lost_can_be_erased() {
+    let home = Home::new();
+    let vault = home.open();
+    fill(&vault, "lost");
+    let held = vault.tenant("held").unwrap();
+    assert!(!held.create("/memories/a.md", "a\n").unwrap().is_error);
+    assert!(
+        !held
+            .add_hold("/memories/a.md", "a law suit", None)
+            .unwrap()
+            .is_error
+    );
+    drop(held);
+    vault.close().unwrap();
+    for path in key_files(&home.store()).keys() {
+        fs::remove_file(path).unwrap();
+    }
+    let vault = home.open();
+    // Whether its hold has ended cannot be read any more.
+    let error = vault.erase_tenant("held", |_, _| ()).unwrap_err();
+    assert!(matches!(error, Error::Store(StoreError::Held)), "{error}");
+    let erased = vault.erase_tenant("lost", |_, _| ()).unwrap();
+    assert_eq!(erased.state, ErasureState::Purged);
+    assert!(
+        !vault
+            .tenant("lost")
+            .unwrap()
+            .create("/memories/a.md", "a\n")
+            .unwrap()
+            .is_error
+    );
+    assert_eq!(vault.stats().unwrap().unreadable.len(), 1);
+}
+
+#[test]
 fn a_certificate_that_was_changed_or_is_of_another_store_does_not_hold() {
     let home = Home::new();
     let vault = home.open();

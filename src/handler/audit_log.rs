@@ -3,7 +3,7 @@
 use crate::audit::{Chain, Draft, ExportCheck, hex};
 use crate::error::Error;
 use crate::key::FileTag;
-use crate::store::{AuditRecord, StoreError};
+use crate::store::{AuditRecord, ErasureState, StoreError};
 
 use super::{Tenant, Vault};
 
@@ -101,7 +101,11 @@ impl Vault {
             self.read_chain(Some(chain), &mut report, &mut each)?;
         }
         for erased in store.erased() {
-            let whose = format!("erased tenant {}", erased.tenant_id);
+            let what = match erased.state {
+                ErasureState::Rekeyed => "former id",
+                _ => "erased tenant",
+            };
+            let whose = format!("{what} {}", erased.tenant_id);
             report.chains += 1;
             let read = store.erased_chain(&erased.tenant_id, |record| {
                 report.entries += 1;

@@ -61,8 +61,7 @@ impl Vault {
         progress: impl FnMut(u64, u64),
     ) -> Result<Erased, Error> {
         let store = &self.shared.store;
-        let tenant = store.tenant(&TenantName::parse(name)?)?;
-        let job = match store.begin_erasure(&tenant) {
+        let job = match store.begin_erasure(&TenantName::parse(name)?) {
             Ok(job) => job,
             Err(Abort::Refused(None)) => return Err(StoreError::NoSuchTenant.into()),
             Err(Abort::Refused(Some(_))) => return Err(StoreError::Held.into()),
@@ -83,7 +82,9 @@ impl Vault {
     /// The tenants that were erased, the oldest first.
     #[must_use]
     pub fn erased(&self) -> Vec<Erased> {
-        self.shared.store.erased()
+        let mut all = self.shared.store.erased();
+        all.retain(|erased| erased.state != ErasureState::Rekeyed);
+        all
     }
 
     /// The tenants of this name that were erased, the oldest first.

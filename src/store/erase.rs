@@ -1,15 +1,17 @@
 //! Erases a tenant: the head goes with a record of the erasure in one batch, then the keys are
 //! destroyed, then the records are removed in small batches. The record stays for good.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use crate::audit::{Chain, Draft, hex};
 use crate::backend::Batch;
 use crate::clock::UnixMillis;
 use crate::key::{FileTag, TenantId};
-use crate::record::{Erasure, ErasureStage, Job, JobId, RecordKey, TRACE_BYTES};
+use crate::path::TenantName;
+use crate::record::{Erasure, ErasureStage, Head, Job, JobId, RecordKey, TRACE_BYTES};
 
 use super::core::{Core, Extra, TopChange};
+use super::index::short;
 use super::job_list::StoredJob;
 use super::tenant::Tenant;
 use super::{Abort, AuditRecord, Store, StoreError};
@@ -84,8 +86,15 @@ impl Store {
     /// # Errors
     /// `Refused` with the held path where there is a hold; `Refused(None)` where there is no
     /// such tenant.
-    pub(crate) fn begin_erasure(&self, tenant: &Tenant) -> Result<JobId, Abort<Option<String>>> {
-        self.core.begin_erasure(tenant)
+    pub(crate) fn begin_erasure(&self, name: &TenantName) -> Result<JobId, Abort<Option<String>>> {
+        match self.core.tenant(name) {
+            Ok(tenant) => self.core.begin_erasure(&tenant),
+            Err(error) if error.is_lost_key() => {
+                let tag = self.file_tag(name.as_str());
+                self.core.begin_erasure_without_keys(tag)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// All erasures, the oldest first.
@@ -97,8 +106,8 @@ impl Store {
 
     /// The erasure of a job.
     pub(crate) fn erased_by(&self, id: JobId) -> Option<Erased> {
-        let erased = lock(&self.core.jobs.erased);
         let waiting = lock(&self.core.jobs.waiting);
+        let erased = lock(&self.core.jobs.erased);
         let stored = erased.get(&id).or_else(|| waiting.get(&id))?;
         match &stored.job {
             Job::Erase(job) => Some(Erased::of(job)),
@@ -171,8 +180,8 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Core {
     /// All erasures, finished or not.
     pub(super) fn erasures(&self) -> Vec<Erasure> {
-        let erased = lock(&self.jobs.erased);
         let waiting = lock(&self.jobs.waiting);
+        let erased = lock(&self.jobs.erased);
         let stored = erased.values().chain(waiting.values());
         stored
             .filter_map(|stored| match &stored.job {
@@ -185,72 +194,98 @@ impl Core {
     fn begin_erasure(&self, tenant: &Tenant) -> Result<JobId, Abort<Option<String>>> {
         // Views that wait to be noted belong to the chain whose end is written down.
         self.flush_audit()?;
-        let held = tenant.lock();
+        // Until the keys are destroyed, a new tenant of this name has to wait.
+        let _held = tenant.lock();
         self.check_writable()?;
         let Some(live) = tenant.live() else {
             return Err(Abort::Refused(None));
         };
-        let reader = self.reader(Some(std::sync::Arc::clone(&live)));
+        let reader = self.reader(Some(Arc::clone(&live)));
         let reader = reader.map_err(|error| self.failed(error))?;
         if let Some((path, _)) = reader.holds().first() {
             return Err(Abort::Refused(Some(path.clone())));
         }
+        Ok(self.erase_head(tenant.tag, &live.head, &live.sealed, || tenant.withdraw())?)
+    }
+
+    /// Erases a tenant whose key file is lost. Whether its holds have ended cannot be read.
+    fn begin_erasure_without_keys(&self, tag: FileTag) -> Result<JobId, Abort<Option<String>>> {
+        self.check_writable()?;
+        let key = RecordKey::Head(tag);
+        let sealed = self
+            .backend
+            .get(&key.to_bytes())
+            .map_err(StoreError::from)?;
+        let Some(sealed) = sealed else {
+            return Err(Abort::Refused(None));
+        };
+        if self.known_head(tag) != Some(short(&self.top_mac(&key, &sealed))) {
+            return Err(self.failed(StoreError::Damaged("a tenant's head")).into());
+        }
+        let head = self.open_head(tag, &sealed)?;
+        if head.holds.entries > 0 {
+            return Err(Abort::Refused(Some(String::new())));
+        }
+        Ok(self.erase_head(tag, &head, &sealed, || ())?)
+    }
+
+    /// Takes the head away in one batch with the record of the erasure, then destroys the keys.
+    fn erase_head(
+        &self,
+        tag: FileTag,
+        head: &Head,
+        sealed_head: &[u8],
+        withdraw: impl FnOnce(),
+    ) -> Result<JobId, StoreError> {
         let mut id = [0; 16];
         self.random.fill(&mut id)?;
         let id = JobId(id);
         let erasure = Erasure {
-            tag: tenant.tag,
-            tenant: live.crypto.id,
+            tag,
+            tenant: head.tenant,
             stage: ErasureStage::KeyFile,
             started: self.now(),
             deleted: 0,
             purged: 0,
-            audit: live.head.audit,
-            traces: self.key_file_traces(tenant.tag)?,
+            audit: head.audit,
+            traces: self.key_file_traces(tag)?,
         };
         let draft = Draft::new("tenant erase").detail(format!(
-            "tenant {}, file tag {}, last entry {}, its hash {}",
+            "tenant {}, file tag {tag}, last entry {}, its hash {}",
             erasure.tenant,
-            erasure.tag,
             erasure.audit.last,
             hex(&erasure.audit.tip)
         ));
-        let (job_key, head_key) = (RecordKey::Job(id), RecordKey::Head(tenant.tag));
+        let (job_key, head_key) = (RecordKey::Job(id), RecordKey::Head(tag));
         let job = Job::Erase(erasure.clone());
         let sealed = self.seal_top(&job_key, &job.encode())?;
         let mac = self.top_mac(&job_key, &sealed);
-        let old = Some(self.top_mac(&head_key, &live.sealed));
+        let old = Some(self.top_mac(&head_key, sealed_head));
         let batch = Batch {
-            expect: vec![(head_key.to_bytes(), Some(live.sealed.clone()))],
+            expect: vec![(head_key.to_bytes(), Some(sealed_head.to_vec()))],
             ..Batch::default()
         };
+        let change = |key, old, new| TopChange { key, old, new };
         let changes = vec![
-            TopChange {
-                key: head_key,
-                old,
-                new: None,
-            },
-            TopChange {
-                key: job_key,
-                old: None,
-                new: Some(sealed),
-            },
+            change(head_key, old, None),
+            change(job_key, None, Some(sealed)),
         ];
         let extra = Extra {
             drafts: vec![draft],
             ..Extra::default()
         };
         let seq = self.commit_with(extra, batch, changes)?;
-        tenant.withdraw();
-        // The reaper destroys the keys too, should this not get that far. Until they are, a
-        // new tenant of this name has to wait.
+        withdraw();
+        // The reaper destroys the keys too, should this not get that far.
         lock(&self.jobs.staging).insert(id);
+        let below = &head.root.below;
+        let all = 2 * below.files + below.directories;
+        lock(&self.jobs.reports).entry(id).or_default().progress = (0, all);
         self.start_job(id, StoredJob { job, mac });
         let destroyed = self
             .wait_durable(seq)
             .and_then(|()| self.step_key_file(id, erasure, mac));
         self.release_staged(&[id]);
-        drop(held);
         destroyed?;
         Ok(id)
     }
@@ -283,6 +318,10 @@ impl Core {
         for prefix in spaces(job.tenant) {
             let page = self.backend.scan(&prefix, None, RECORDS_PER_BATCH)?;
             if !page.is_empty() {
+                if let Some(report) = lock(&self.jobs.reports).get_mut(&id) {
+                    let (done, all) = report.progress;
+                    report.progress = ((done + page.len() as u64).min(all), all);
+                }
                 let batch = Batch {
                     deletes: page.into_iter().map(|(key, _)| key).collect(),
                     ..Batch::default()

@@ -361,7 +361,11 @@ impl Store {
             clock: self.core.clock_state(),
             commits: self.core.root().seq,
             pending_removals: self.core.pending_jobs() as u64,
-            erased: self.erased(),
+            erased: self
+                .erased()
+                .into_iter()
+                .filter(|erased| erased.state != ErasureState::Rekeyed)
+                .collect(),
             backend: self.core.backend.stats()?,
             state_writes: self.core.state_writes(),
         })

@@ -23,6 +23,8 @@ impl Store {
         };
         let search =
             AhoCorasick::new(needles).map_err(|_| StoreError::Limit("too much to look for"))?;
+        // The engine's directory must not be replaced meanwhile: part of it would not be seen.
+        let _no_compaction = self.core.lock_compacting();
         let mut found = (0, Vec::new());
         look_in(&path, &path, &search, &mut found).map_err(|error| StoreError::io(&error))?;
         Ok(Some(found))
@@ -38,7 +40,10 @@ fn look_in(
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let path = entry.path();
-        let kind = entry.file_type()?;
+        let kind = match entry.file_type() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            kind => kind?,
+        };
         if kind.is_dir() {
             look_in(top, &path, search, found)?;
         } else if kind.is_file() {

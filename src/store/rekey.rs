@@ -24,7 +24,7 @@ use super::open::{self, Ground};
 use super::reader::Reader;
 use super::tenant::{Live, TenantCrypto};
 use super::walk::Directory;
-use super::{Store, StoreError, content, keyring, rekey_files};
+use super::{Depth, Store, StoreError, content, keyring, rekey_files, verify};
 
 /// A batch stops growing at this many operations.
 const OPERATIONS_MAX: usize = 256;
@@ -114,7 +114,12 @@ fn build(
     next.put_policy(&store.policy())?;
     next.set_audit(core.audit_settings());
     let draft = Draft::new("key rotate --full");
-    next.commit_noted(vec![draft])?;
+    let seq = next.commit_noted(vec![draft])?;
+    next.wait_durable(seq)?;
+    // The old store goes, so this one must be whole.
+    if !verify::verify(&next, Depth::Full)?.problems.is_empty() {
+        return Err(StoreError::Damaged("the store that was built anew"));
+    }
     next.close()?;
     drop(next);
     drop(ground);
