@@ -27,12 +27,14 @@ pub use error::{Code, Error};
 /// [`Tenant::export`] and [`Tenant::import`].
 pub use handler::transfer;
 pub use handler::{
-    Answer, AuditReport, Checkpoint, ErasureCheck, ExpireReport, HoldInfo, MasterRotated, NewKey,
-    RescanReport, Rotated, Slot, Tenant, Vault, VaultBuilder, erasure_state_word,
+    Answer, AuditReport, BackupTargets, Checkpoint, ErasureCheck, Erasures, ExpireReport, HoldInfo,
+    MasterRotated, NewKey, RescanReport, RestoreSources, Rotated, Slot, Tenant, TenantSource,
+    Vault, VaultBuilder, erasure_state_word, restore, verify_backup,
 };
 pub use store::{
-    AuditRecord, ClockState, Compacted, Depth, Erased, ErasureState, OpenMode, Problem, StoreError,
-    StoreStats, Swept, TenantStats, VerifyReport,
+    AuditRecord, BackedUp, BackupCheck, BackupError, BackupKind, ClockState, Compacted, Depth,
+    Erased, ErasureState, OpenMode, Problem, Restored, Step, StoreError, StoreStats, Swept,
+    TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

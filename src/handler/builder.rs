@@ -229,7 +229,9 @@ impl VaultBuilder {
             Arc::clone(&self.random),
             self.keep_copy,
         )?;
-        Vault::new(store, Arc::clone(&self.random))
+        let vault = Vault::new(store, Arc::clone(&self.random))?;
+        vault.shared.store.finish_restore()?;
+        Ok(vault)
     }
 
     fn create_directory(

@@ -40,7 +40,7 @@ pub(crate) struct StoreDirectory {
 /// A child made by `fork` shares it, be it only until `exec`. So the process that took it
 /// unlocks it, since closing the file would leave it to the child; a child never does, since
 /// that would take it from the parent.
-struct Lock {
+pub(super) struct Lock {
     file: File,
     process: u32,
 }
@@ -220,7 +220,7 @@ fn check_generation(
 }
 
 /// Somebody else may have made a store in the same place meanwhile.
-fn not_renamed(error: &std::io::Error) -> StoreError {
+pub(super) fn not_renamed(error: &std::io::Error) -> StoreError {
     match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => StoreError::AlreadyExists,
         _ => StoreError::io(error),
@@ -267,7 +267,7 @@ fn build(
 }
 
 /// Takes the lock without waiting, and notes who holds it.
-fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
+pub(super) fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
@@ -310,14 +310,14 @@ pub(super) fn generation_name(number: u32) -> String {
     format!("gen-{number:06}")
 }
 
-fn is_occupied(path: &Path) -> bool {
+pub(super) fn is_occupied(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
 
-fn parent_of(path: &Path) -> &Path {
+pub(super) fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -20,6 +20,7 @@ use crate::path::{MemoryPath, ROOT, TenantName};
 use crate::retention::Schedule;
 
 mod audit;
+mod backup;
 mod change;
 mod clock;
 mod compact;
@@ -50,6 +51,8 @@ mod verify;
 mod walk;
 
 pub use audit::AuditRecord;
+pub use backup::{BackedUp, BackupCheck, BackupError, BackupKind, Restored, Step};
+pub(crate) use backup::{check_backup, erased_in, open_tenant, restore};
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use erase::{Erased, ErasureState};
