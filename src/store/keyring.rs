@@ -22,6 +22,11 @@ impl Store {
         look(&self.core.lock_keyring())
     }
 
+    /// The format of the stored bytes: all of them go by the keyring's.
+    pub(crate) fn format(&self) -> u8 {
+        crate::seal::FORMAT
+    }
+
     /// Changes the key slots.
     pub(crate) fn change_keyring<T>(
         &self,

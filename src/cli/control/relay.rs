@@ -111,6 +111,21 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
             admit_file(&mut source.from, cwd, "import --tar -")?;
             admit_file(&mut source.tar, cwd, "import --tar -")
         }
+        Command::Backup(args) => {
+            for path in [&mut args.to, &mut args.keys].into_iter().flatten() {
+                rebase(path, cwd);
+            }
+            Ok(())
+        }
+        // Without a tenant it makes a store of its own, and asks no holder.
+        Command::Restore(args) if args.tenant.is_some() => {
+            rebase(&mut args.from, cwd);
+            if let Some(keys) = &mut args.keys {
+                rebase(keys, cwd);
+            }
+            Ok(())
+        }
+        Command::Upgrade(_) => Ok(()),
         Command::Policy {
             command: PolicyCommand::Show(args),
         } => {
