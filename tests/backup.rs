@@ -13,6 +13,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,12 +26,19 @@ use strongroom::{
 };
 use tempfile::TempDir;
 
+use strongroom::policy::Policy;
 use support::rng::Rng;
 use support::tree::{Tree, difference, read_tree};
 use support::workload::Worker;
 use support::{assert_whole, count_from_env, plain_policy, wait_for_removals};
 
 const HEADER_BYTES: usize = 53;
+
+fn audited() -> Policy {
+    let mut policy = plain_policy();
+    policy.audit.enabled = true;
+    policy
+}
 
 /// A directory with a key file, a store and its backups.
 struct Home(TempDir);
@@ -50,7 +58,7 @@ impl Home {
         Vault::builder()
             .path(self.path(store))
             .key_file(self.path("key"))
-            .policy(plain_policy())
+            .policy(audited())
     }
 
     fn create(&self) -> Vault {
@@ -830,4 +838,56 @@ fn steps_come_in_order() {
     ];
     steps.retain(|step| *step != Step::Records);
     assert_eq!(steps, expected);
+}
+
+/// A mount that goes with this value.
+struct Small(PathBuf);
+
+impl Small {
+    fn new(at: PathBuf, size: &str) -> Option<Self> {
+        fs::create_dir(&at).unwrap();
+        let size = format!("size={size}");
+        let ran = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(&at)
+            .output();
+        if ran.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at));
+        }
+        println!("skipped: this machine does not let the test mount anything");
+        None
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_under_a_backup_or_a_restore_harms_nothing() {
+    let home = Home::new();
+    let Some(small) = Small::new(home.path("small"), "128k") else {
+        return;
+    };
+    let vault = home.create();
+    let tree = fill(&vault, "a", 40);
+    home.backup(&vault, "one");
+    let records = small.0.join("two");
+    let targets = BackupTargets {
+        records: Some(&records),
+        keys: None,
+    };
+    let error = vault.backup(targets, |_, _, _| ()).unwrap_err();
+    assert_eq!(error.code(), Code::NoSpace, "{error}");
+    assert_eq!(fs::read_dir(&small.0).unwrap().count(), 0);
+    fill(&vault, "b", 5);
+    assert_whole(&vault, "after");
+    vault.close().unwrap();
+    let error = home.restore("one", "small/store").unwrap_err();
+    assert_eq!(error.code(), Code::NoSpace, "{error}");
+    assert_eq!(fs::read_dir(&small.0).unwrap().count(), 0);
+    let vault = home.open("store");
+    assert_tree(&vault, "a", &tree);
 }

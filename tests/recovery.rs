@@ -43,7 +43,7 @@ struct Place(TempDir);
 impl Place {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        place.run("strongroom init --store ./memory --generate-key ./memory.key");
+        place.run("strongroom init --store ./memory --generate-key ./memory.key --policy strict");
         for directory in ["backups", "keys", "elsewhere"] {
             fs::create_dir(place.path(directory)).unwrap();
         }

@@ -361,6 +361,11 @@ pub struct VerifyArgs {
     /// Write nothing: neither repair the keyring nor finish removals.
     #[arg(long)]
     pub read_only: bool,
+    /// Open a store that was rolled back, or whose STATE or keyring is lost or older, if what is
+    /// there is whole in itself. What was acknowledged after it is lost for good: try a backup
+    /// first. Audited.
+    #[arg(long, conflicts_with = "read_only")]
+    pub accept_loss: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -161,6 +161,9 @@ fn next_for_store(error: &StoreError) -> &'static str {
         }
         StoreError::Io(_) => "Check the directory, its owner and its disk.",
         StoreError::Limit(_) => "Make the change smaller.",
+        StoreError::RolledBack | StoreError::StateLost | StoreError::KeyringOlder => {
+            "Keep the directory as it is, and restore a backup, or a copy of the whole directory. Without any, `strongroom verify --accept-loss` opens what is there."
+        }
         error if error.is_damage() => {
             "Keep the directory as it is, and restore a copy of the whole directory."
         }

@@ -205,6 +205,13 @@ impl Vault {
             .with_keyring(|keyring| keyring.is_proof(challenge, proof))
     }
 
+    /// How often a loss was accepted (see
+    /// [`VaultBuilder::accept_loss`](super::VaultBuilder::accept_loss)).
+    #[must_use]
+    pub fn era(&self) -> u32 {
+        self.shared.store.era()
+    }
+
     /// The format of the store's bytes. A store keeps the one that it has; a newer one than
     /// this build knows does not open.
     #[must_use]

@@ -37,6 +37,7 @@ mod job_list;
 mod jobs;
 mod keyring;
 mod open;
+mod policy_parts;
 mod raw;
 mod reader;
 mod rekey;
@@ -128,6 +129,8 @@ pub(crate) struct Store {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Keeps the directory locked for as long as the store is open.
     directory: Mutex<Option<StoreDirectory>>,
+    /// What the operator has accepted that it lost, at this open.
+    loss: Mutex<Option<StoreError>>,
 }
 
 impl Store {
@@ -170,6 +173,7 @@ impl Store {
             policy: RwLock::new(policy.into()),
             threads: Mutex::new(threads),
             directory: Mutex::new(None),
+            loss: Mutex::new(None),
         })
     }
 

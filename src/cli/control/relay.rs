@@ -78,6 +78,7 @@ pub fn with_store(args: &[String], store: &Path) -> Vec<OsString> {
 pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
     match command {
         Command::Exec(args) if args.read_only => Err(refused("exec --read-only")),
+        Command::Verify(args) if args.accept_loss => Err(refused("verify --accept-loss")),
         Command::Exec(_)
         | Command::Verify(_)
         | Command::Rescan(_)

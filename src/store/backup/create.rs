@@ -62,6 +62,9 @@ impl Core {
         progress: &mut dyn FnMut(Step, u64, u64),
     ) -> Result<BackedUp, BackupError> {
         self.check_writable()?;
+        if records.is_none() && keys.is_none() {
+            return Err(writing(io::ErrorKind::InvalidInput.into()));
+        }
         self.flush_audit()?;
         let create = |path| Partial::create(path, self.place.as_deref());
         let records = records.map(create).transpose()?;

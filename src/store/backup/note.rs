@@ -82,7 +82,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::RestoreUnfinished`] where that is to be done and the store was opened for
     /// reading only.
-    pub(crate) fn finish_restore(&self) -> Result<(), StoreError> {
+    pub(in crate::store) fn finish_restore(&self) -> Result<(), StoreError> {
         let Some(path) = self.path() else {
             return Ok(());
         };
