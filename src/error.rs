@@ -6,7 +6,7 @@ use crate::key::KeyError;
 use crate::path::TenantNameError;
 use crate::policy::PolicyError;
 use crate::redact::RedactError;
-use crate::store::StoreError;
+use crate::store::{BackupError, StoreError};
 
 /// What kept the store from doing its work.
 ///
@@ -44,6 +44,9 @@ pub enum Error {
         /// What the operating system, or the format, said.
         kind: std::io::ErrorKind,
     },
+    /// A backup could not be made, checked or restored.
+    #[error(transparent)]
+    Backup(BackupError),
     /// No store directory was named.
     #[error("find the store: name its directory")]
     NoPath,
@@ -105,8 +108,31 @@ impl Error {
                 }
                 _ => Code::Other,
             },
+            Self::Backup(error) => backup_code(error),
             Self::Store(error) => store_code(error),
         }
+    }
+}
+
+fn backup_code(error: &BackupError) -> Code {
+    use std::io::ErrorKind;
+    match error {
+        BackupError::File { kind, .. } => match kind {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::NoSpace,
+            ErrorKind::NotFound => Code::NotFound,
+            ErrorKind::AlreadyExists => Code::Usage,
+            _ => Code::Other,
+        },
+        BackupError::Damaged(_) => Code::Integrity,
+        BackupError::OtherKind { .. }
+        | BackupError::InsideStore
+        | BackupError::OtherStore
+        | BackupError::NoErasures => Code::Usage,
+        BackupError::OtherMaster => Code::Key,
+        BackupError::Erased => Code::Refused,
+        BackupError::NoSuchTenant => Code::NotFound,
+        BackupError::Store(error) => store_code(error),
+        _ => Code::Other,
     }
 }
 
@@ -135,6 +161,15 @@ impl From<StoreError> for Error {
         match error {
             StoreError::Key(error) => Self::Key(error),
             error => Self::Store(error),
+        }
+    }
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(error) => error.into(),
+            error => Self::Backup(error),
         }
     }
 }

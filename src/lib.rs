@@ -29,14 +29,15 @@ pub use error::{Code, Error};
 /// [`Tenant::export`] and [`Tenant::import`].
 pub use handler::transfer;
 pub use handler::{
-    Answer, AuditReport, Checkpoint, ErasureCheck, ExpireReport, HoldInfo, MasterRotated, NewKey,
-    NewToken, RescanReport, Rotated, Slot, Tenant, TokenInfo, Vault, VaultBuilder,
-    erasure_state_word,
+    Answer, AuditReport, BackupTargets, Checkpoint, ErasureCheck, Erasures, ExpireReport, HoldInfo,
+    MasterRotated, NewKey, NewToken, RescanReport, RestoreSources, Rotated, Slot, Tenant,
+    TenantSource, TokenInfo, Vault, VaultBuilder, erasure_state_word, restore, verify_backup,
 };
 pub use record::Access;
 pub use store::{
-    Amount, AuditRecord, Band, ClockState, Compacted, Depth, Erased, ErasureState, OpenMode,
-    Picture, Problem, StoreError, StoreStats, Swept, TenantStats, VerifyReport,
+    Amount, AuditRecord, BackedUp, BackupCheck, BackupError, BackupKind, Band, ClockState,
+    Compacted, Depth, Erased, ErasureState, OpenMode, Picture, Problem, Restored, Step, StoreError,
+    StoreStats, Swept, TenantStats, VerifyReport,
 };
 pub use wire::MEMORY_TOOL;
 

@@ -637,7 +637,7 @@ fn stats_paint_what_lies_where_how_old_it_is_and_when_it_goes() {
     assert_eq!(all["damaged"], json!([]));
     assert_eq!(
         all["last_runs"],
-        json!({ "expire": null, "verify": null, "checkpoint": null })
+        json!({ "expire": null, "verify": null, "checkpoint": null, "backup": null })
     );
 
     let one = json_of(&home.run("stats --json --tenant b"));

@@ -871,7 +871,7 @@ fn the_last_runs_are_those_that_came_to_their_end() {
     let last = |vault: &Vault| vault.stats().unwrap().last_runs;
     assert_eq!(
         last(&vault),
-        [("expire", None), ("verify", None), ("checkpoint", None)]
+        ["expire", "verify", "checkpoint", "backup"].map(|name| (name, None))
     );
     store.at(HOUR);
     vault.expire(None, true, |_, _| ()).unwrap();
@@ -886,12 +886,25 @@ fn the_last_runs_are_those_that_came_to_their_end() {
     verify(&vault);
     store.at(3 * HOUR);
     vault.checkpoint().unwrap();
+    store.at(4 * HOUR);
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("backup");
+    let targets = strongroom::BackupTargets {
+        records: Some(&file),
+        keys: None,
+    };
+    vault.backup(targets, |_, _, _| ()).unwrap();
     vault.close().unwrap();
     let vault = store.open("");
     let at = |hours| Some(START + hours * HOUR);
     assert_eq!(
         last(&vault),
-        [("expire", at(1)), ("verify", at(2)), ("checkpoint", at(3))]
+        [
+            ("expire", at(1)),
+            ("verify", at(2)),
+            ("checkpoint", at(3)),
+            ("backup", at(4)),
+        ]
     );
     store.at(0);
     vault.expire(None, false, |_, _| ()).unwrap();

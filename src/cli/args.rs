@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::audit::args::{ActorArgs, AuditCommand, CheckpointArgs};
+use super::backup_args::{BackupArgs, RestoreArgs, VerifyBackupArgs};
 use super::keep_args::{ExpireArgs, HoldCommand, RescanArgs, StatsArgs};
 use super::key_args::{CertificateArgs, KeyCommand, TenantCommand};
 use super::token::TokenCommand;
@@ -198,6 +199,54 @@ From a compressed archive:
 Example:
   strongroom compact --store ./memory --key-file ./memory.key")]
     Compact(LookArgs),
+    /// Write a backup of a store, also while it is in use: the sealed records to one file, the
+    /// keys to another.
+    ///
+    /// The records are those of one moment, to which the store can be brought back whole.
+    /// Nothing in either file is readable without a key of the store. Keep the keys apart from
+    /// the records, and destroy older files of keys once there is a newer one: whoever has
+    /// both, and a key, reads everything, erased tenants included.
+    ///
+    /// A file is never written over another; it has its name only once it is whole.
+    #[command(after_help = "\
+Example:
+  strongroom backup --to ./monday.backup --keys ./monday.keys --store ./memory --key-file ./memory.key")]
+    Backup(BackupArgs),
+    /// Check a backup's file without any key (exit code 5 when it is damaged).
+    ///
+    /// Says whether it is, byte for byte and to its end, what was written, and whether it holds
+    /// what a store has. That a key opens it, and that nobody made it up, shows only a store
+    /// made of it: `restore` it somewhere, and run `verify` there.
+    #[command(after_help = "\
+Example:
+  strongroom verify-backup ./monday.backup")]
+    VerifyBackup(VerifyBackupArgs),
+    /// Make a store from a backup, or bring the files of one tenant back into a store.
+    ///
+    /// Without --tenant: makes the directory --store, which must not exist or be empty, from
+    /// the records (--from) and the keys (--keys). No key is needed. Tenants that were erased
+    /// since do not come back, if this is told of them: a newer file of keys knows of them, and
+    /// so do --erasures and --replaces. They are erased again, before anything else, by the
+    /// first command that opens the store for writing.
+    ///
+    /// With --tenant: stores that tenant's files in the store that is there, each like an import
+    /// by the operator: under today's policy, with today's times. Files that exist stay.
+    #[command(after_help = "\
+Example:
+  strongroom restore --from ./monday.backup --keys ./monday.keys --store ./memory
+
+One tenant's files:
+  strongroom restore --tenant acme/user-17 --from ./monday.backup \\
+    --store ./memory --key-file ./memory.key")]
+    Restore(RestoreArgs),
+    /// Bring a store to this build's newest format of stored bytes.
+    ///
+    /// A store keeps the format that it has until this is run, so that an older build still
+    /// opens it. There is one format so far, and nothing to do.
+    #[command(after_help = "\
+Example:
+  strongroom upgrade --store ./memory --key-file ./memory.key")]
+    Upgrade(LookArgs),
     /// Show totals, what lies where, how old it is, and what expires when. Writes nothing.
     ///
     /// Reads every directory of the store, and no content. Dead bytes are what the files on
@@ -354,6 +403,11 @@ pub struct VerifyArgs {
     /// Write nothing: neither repair the keyring nor finish removals.
     #[arg(long)]
     pub read_only: bool,
+    /// Open a store that was rolled back, or whose STATE or keyring is lost or older, if what is
+    /// there is whole in itself. What was acknowledged after it is lost for good: try a backup
+    /// first. Audited.
+    #[arg(long, conflicts_with = "read_only")]
+    pub accept_loss: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,7 @@
 //! How a command fails: its exit code, one line that says what, one that says what to do.
 
 use strongroom::key::KeyError;
-use strongroom::{Code, Error, StoreError};
+use strongroom::{BackupError, Code, Error, StoreError};
 
 use super::control::Elsewhere;
 use super::output::say;
@@ -119,6 +119,7 @@ fn next(error: &Error) -> String {
     match error {
         Error::Store(error) => return next_for_store(error).to_owned(),
         Error::Key(error) => return next_for_key(error).to_owned(),
+        Error::Backup(error) => return next_for_backup(error).to_owned(),
         _ => {}
     }
     match error {
@@ -150,6 +151,9 @@ fn next_for_store(error: &StoreError) -> &'static str {
             "Run `strongroom hold list` for the holds, and remove them if they may go."
         }
         StoreError::NoSpace => "Free some space on the store's disk, then try again.",
+        StoreError::RestoreUnfinished => {
+            "Run `strongroom verify` on it, which first erases what was erased since the backup."
+        }
         StoreError::NewerFormat(_) => "Use a newer strongroom.",
         StoreError::ReadOnly => "Leave out --read-only to write.",
         StoreError::OutcomeUnknown => {
@@ -157,11 +161,48 @@ fn next_for_store(error: &StoreError) -> &'static str {
         }
         StoreError::Io(_) => "Check the directory, its owner and its disk.",
         StoreError::Limit(_) => "Make the change smaller.",
+        StoreError::RolledBack | StoreError::StateLost | StoreError::KeyringOlder => {
+            "Keep the directory as it is, and restore a backup, or a copy of the whole directory. Without any, `strongroom verify --accept-loss` opens what is there."
+        }
         error if error.is_damage() => {
             "Keep the directory as it is, and restore a copy of the whole directory."
         }
         StoreError::WritesStopped => {
             "Run `strongroom verify --read-only`, and restore a copy of the whole directory."
+        }
+        _ => "Try again; if it stays so, report it with this text.",
+    }
+}
+
+fn next_for_backup(error: &BackupError) -> &'static str {
+    match error {
+        BackupError::File { kind, .. } => match kind {
+            std::io::ErrorKind::AlreadyExists => "Name a file that does not exist yet.",
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                "Free some space on the backup's disk, then run it again. The store is unchanged."
+            }
+            _ => "Check the path, its permissions and its disk.",
+        },
+        BackupError::Damaged(_) => {
+            "Use another copy of it, or an older backup. Nothing was restored."
+        }
+        BackupError::NewerFormat(_) => "Use a newer strongroom.",
+        BackupError::OtherKind { .. } => {
+            "Name the file of records after --from, and the file of keys after --keys."
+        }
+        BackupError::InsideStore => "Name a file outside the store, best on another disk.",
+        BackupError::Busy => "Wait until it has ended.",
+        BackupError::TooManyChanges => "Run it again at a quieter time.",
+        BackupError::OtherStore => {
+            "Run `strongroom verify-backup` on each file, and compare the ids of their stores."
+        }
+        BackupError::OtherMaster => {
+            "Restore the whole backup into another directory, then `export` the tenant from there and `import` it."
+        }
+        BackupError::NoSuchTenant => "Check the name, and which backup still had the tenant.",
+        BackupError::Erased => "What was erased stays erased.",
+        BackupError::NoErasures => {
+            "Name certificates that `strongroom tenant erase` printed, or newer backups of the store."
         }
         _ => "Try again; if it stays so, report it with this text.",
     }

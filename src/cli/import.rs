@@ -74,37 +74,40 @@ fn import(
         .as_operator(args.as_operator)
         .images(args.images)
         .dry_run(args.dry_run);
-    tenant.import(source, options, |path, outcome| {
-        let (text, json) = match outcome {
-            ImportOutcome::Stored { bytes, removed } => (
-                match removed {
-                    0 => "stored".to_owned(),
-                    1 => "stored, 1 value removed".to_owned(),
-                    many => format!("stored, {many} values removed"),
-                },
-                json!({ "path": path, "result": "stored", "bytes": bytes, "removed": removed }),
-            ),
-            ImportOutcome::Exists => (
-                "exists, not changed".to_owned(),
-                json!({ "path": path, "result": "exists" }),
-            ),
-            ImportOutcome::Image => (
-                "image, left out".to_owned(),
-                json!({ "path": path, "result": "image" }),
-            ),
-            ImportOutcome::Refused(why) => {
-                let why = why.strip_prefix("Error: ").unwrap_or(why);
-                (
-                    format!("refused: {why}"),
-                    json!({ "path": path, "result": "refused", "why": why }),
-                )
-            }
-        };
-        rows.add(path, text, json);
-    })
+    tenant.import(source, options, |path, outcome| add(rows, path, outcome))
 }
 
-fn totals(report: &ImportReport) -> [(&'static str, u64); 6] {
+/// Adds what became of a file.
+pub fn add(rows: &mut Rows, path: &str, outcome: &ImportOutcome) {
+    let (text, json) = match outcome {
+        ImportOutcome::Stored { bytes, removed } => (
+            match removed {
+                0 => "stored".to_owned(),
+                1 => "stored, 1 value removed".to_owned(),
+                many => format!("stored, {many} values removed"),
+            },
+            json!({ "path": path, "result": "stored", "bytes": bytes, "removed": removed }),
+        ),
+        ImportOutcome::Exists => (
+            "exists, not changed".to_owned(),
+            json!({ "path": path, "result": "exists" }),
+        ),
+        ImportOutcome::Image => (
+            "image, left out".to_owned(),
+            json!({ "path": path, "result": "image" }),
+        ),
+        ImportOutcome::Refused(why) => {
+            let why = why.strip_prefix("Error: ").unwrap_or(why);
+            (
+                format!("refused: {why}"),
+                json!({ "path": path, "result": "refused", "why": why }),
+            )
+        }
+    };
+    rows.add(path, text, json);
+}
+
+pub fn totals(report: &ImportReport) -> [(&'static str, u64); 6] {
     [
         ("stored", report.stored),
         ("bytes", report.bytes),

@@ -12,6 +12,8 @@ use clap::{CommandFactory, Parser};
 mod args;
 pub mod attach;
 mod audit;
+mod backup;
+mod backup_args;
 mod compact;
 mod control;
 mod desk;
@@ -36,6 +38,7 @@ mod policy;
 mod progress;
 mod redact;
 mod rescan;
+mod restore;
 mod rotate;
 #[cfg(feature = "serve")]
 mod serve;
@@ -45,6 +48,7 @@ mod tenants;
 mod time;
 mod token;
 mod transfer;
+mod upgrade;
 mod verify;
 mod words;
 
@@ -118,6 +122,10 @@ fn run_command(command: &Command) -> Result<(), Stop> {
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
         Command::Compact(args) => compact::run(args),
+        Command::Backup(args) => backup::run(args),
+        Command::VerifyBackup(args) => backup::verify(args),
+        Command::Restore(args) => restore::run(args),
+        Command::Upgrade(args) => upgrade::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Tenant { command } => match command {
             TenantCommand::List(args) => stats::list_tenants(args),

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use strongroom::{Code, Error, Vault};
+use strongroom::{Code, Error, Vault, VaultBuilder};
 
 use super::args::{LookArgs, StoreArgs};
 use super::failure::Stop;
@@ -55,10 +55,28 @@ pub fn without_warning(args: &StoreArgs, read_only: bool) -> Result<Opened, Stop
     if let Some(desk) = desk::current() {
         return Ok(Opened::Shared(desk.vault.clone()));
     }
+    own_or_elsewhere(args, |builder| builder.read_only(read_only))
+}
+
+/// Opens a store even if it has lost what it acknowledged, and says what that means.
+pub fn accepting_loss(args: &StoreArgs) -> Result<Opened, Stop> {
+    let vault = own_or_elsewhere(args, |builder| builder.accept_loss(true))?;
+    say(&format!(
+        "note: era {} of the store: whatever it lost so far is accepted",
+        vault.era()
+    ));
+    warn_of_clock(&vault);
+    Ok(vault)
+}
+
+fn own_or_elsewhere(
+    args: &StoreArgs,
+    how: impl FnOnce(VaultBuilder) -> VaultBuilder,
+) -> Result<Opened, Stop> {
     let builder = Vault::builder()
         .path(&args.store)
-        .key_source(keys::source(&args.key)?)
-        .read_only(read_only);
+        .key_source(keys::source(&args.key)?);
+    let builder = how(builder);
     match builder.open() {
         Ok(vault) => Ok(Opened::Own(vault)),
         Err(error) if error.code() == Code::Locked => {

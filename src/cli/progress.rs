@@ -17,7 +17,8 @@ pub struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// The line is `what: 3 of 10 unit`.
+    /// The line is `what: 3 of 10 unit`, or `what: 3 unit` where there is no telling how many
+    /// there are.
     pub fn new(what: &'a str, unit: &'a str) -> Self {
         Self {
             what,
@@ -34,7 +35,14 @@ impl<'a> Progress<'a> {
         }
         self.shown = Some(Instant::now());
         let (what, unit) = (self.what, self.unit);
-        let _shown = write!(io::stderr().lock(), "\r{what}: {done} of {all} {unit}");
+        let _shown = match all {
+            // How many there are is not known.
+            0 => write!(io::stderr().lock(), "\r\x1b[K{what}: {done} {unit}"),
+            _ => write!(
+                io::stderr().lock(),
+                "\r\x1b[K{what}: {done} of {all} {unit}"
+            ),
+        };
     }
 
     /// Empties the line.

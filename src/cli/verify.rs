@@ -12,7 +12,11 @@ use super::output::{Out, table};
 pub fn run(args: &VerifyArgs) -> Result<(), Stop> {
     let checkpoint = args.checkpoint.as_deref();
     let checkpoint = checkpoint.map(parse_checkpoint).transpose()?;
-    let vault = open::vault(&args.store, args.read_only)?;
+    let vault = if args.accept_loss {
+        open::accepting_loss(&args.store)?
+    } else {
+        open::vault(&args.store, args.read_only)?
+    };
     let depth = if args.quick {
         Depth::Quick
     } else {

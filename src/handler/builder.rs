@@ -23,6 +23,7 @@ pub struct VaultBuilder {
     mode: OpenMode,
     create: bool,
     keep_copy: bool,
+    accept_loss: bool,
     policy: Option<Policy>,
     kdf: KdfParams,
     clock: Arc<dyn Clock>,
@@ -43,6 +44,7 @@ impl VaultBuilder {
             mode: OpenMode::ReadWrite,
             create: false,
             keep_copy: false,
+            accept_loss: false,
             policy: None,
             kdf: KdfParams::DEFAULT,
             clock: Arc::new(SystemClock),
@@ -116,6 +118,16 @@ impl VaultBuilder {
     /// are. Default: false, which copies up to 256 MiB.
     pub fn keep_copy(mut self, keep_copy: bool) -> Self {
         self.keep_copy = keep_copy;
+        self
+    }
+
+    /// Opens a store although its data is not what STATE or its keyring say, if it is whole in
+    /// itself: what was acknowledged after it is lost for good. Starts a new era, which is
+    /// audited. For a directory that is opened for writing. Default: false, which refuses it.
+    ///
+    /// A store that has lost nothing is opened as ever.
+    pub fn accept_loss(mut self, accept_loss: bool) -> Self {
+        self.accept_loss = accept_loss;
         self
     }
 
@@ -228,8 +240,11 @@ impl VaultBuilder {
             Arc::clone(&self.clock),
             Arc::clone(&self.random),
             self.keep_copy,
+            self.accept_loss && self.mode == OpenMode::ReadWrite,
         )?;
-        Vault::new(store, Arc::clone(&self.random))
+        let vault = Vault::new(store, Arc::clone(&self.random))?;
+        vault.shared.store.finish_open()?;
+        Ok(vault)
     }
 
     fn create_directory(

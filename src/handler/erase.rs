@@ -10,7 +10,7 @@ use crate::store::{Abort, Erased, ErasureState, StoreError};
 use super::Vault;
 
 /// What kind of certificate this is.
-const CERTIFICATE: &str = "strongroom-erasure-1";
+pub(super) const CERTIFICATE: &str = "strongroom-erasure-1";
 
 /// What no certificate can speak of.
 const NOT_COVERED: [&str; 4] = [

@@ -15,6 +15,7 @@ use crate::store::{self, Abort, Change, Picture, Store};
 use crate::wire::{self, Command, Reply};
 
 mod audit_log;
+mod backup;
 mod builder;
 mod clear;
 mod create;
@@ -39,6 +40,7 @@ mod view;
 use in_force::InForce;
 
 pub use audit_log::{AuditReport, Checkpoint};
+pub use backup::{BackupTargets, Erasures, RestoreSources, TenantSource, restore, verify_backup};
 pub use builder::VaultBuilder;
 pub use erase::{ErasureCheck, state_word as erasure_state_word};
 pub use expire::{ExpireReport, HoldInfo};

@@ -244,6 +244,20 @@ impl Vault {
             .with_keyring(|keyring| keyring.is_proof(challenge, proof))
     }
 
+    /// How often a loss was accepted (see
+    /// [`VaultBuilder::accept_loss`](super::VaultBuilder::accept_loss)).
+    #[must_use]
+    pub fn era(&self) -> u32 {
+        self.shared.store.era()
+    }
+
+    /// The format of the store's bytes. A store keeps the one that it has; a newer one than
+    /// this build knows does not open.
+    #[must_use]
+    pub fn format(&self) -> u8 {
+        self.shared.store.format()
+    }
+
     /// Writes the engine's files anew, with only what is stored now in them: deleted
     /// ciphertext goes, and so does the room that it takes. Writes wait meanwhile, reads go on.
     /// `progress` is told how many of how many records are copied.

@@ -76,14 +76,17 @@ pub enum Run {
     Verify = 1,
     /// A checkpoint.
     Checkpoint = 2,
+    /// A backup of the records.
+    Backup = 3,
 }
 
 impl Run {
     /// All of them, with the names by which figures are shown.
-    pub const ALL: [(Self, &'static str); 3] = [
+    pub const ALL: [(Self, &'static str); 4] = [
         (Self::Expire, "expire"),
         (Self::Verify, "verify"),
         (Self::Checkpoint, "checkpoint"),
+        (Self::Backup, "backup"),
     ];
 }
 

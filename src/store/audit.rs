@@ -207,6 +207,12 @@ impl Core {
         self.wait_durable(seq)
     }
 
+    /// Notes an event in the store's own chain. Durable when it returns.
+    pub(super) fn note_event(&self, draft: Draft) -> Result<(), StoreError> {
+        let seq = self.commit_noted(vec![draft])?;
+        self.wait_durable(seq)
+    }
+
     /// Writes all entries that wait. What cannot be written waits on.
     pub(super) fn flush_audit(&self) -> Result<(), StoreError> {
         let waiting = std::mem::take(&mut *self.audit.lock());

@@ -18,6 +18,7 @@ use crate::retention::Schedules;
 use crate::seal::{self, Place};
 
 use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
+use super::backup::Journal;
 use super::clock::ClockState;
 use super::durability::{Applied, Durability};
 use super::index::{Indexes, ShortMac, short};
@@ -63,6 +64,7 @@ pub(super) struct Core {
     pub(super) jobs: Jobs,
     pub(super) tokens: RwLock<BTreeMap<TokenId, StoredToken>>,
     pub(super) audit: AuditState,
+    pub(super) journal: Journal,
     top: Mutex<Top>,
     state: Mutex<State>,
     /// When files expire, by the policy in force.
@@ -159,6 +161,7 @@ impl Core {
             jobs: Jobs::new(parts.jobs),
             tokens: RwLock::new(parts.tokens),
             audit: AuditState::new(),
+            journal: Journal::default(),
             top: Mutex::new(parts.top),
             // A crash may have left commits that STATE does not name yet.
             durability: Durability::new(applied, durable),
@@ -344,10 +347,12 @@ impl Core {
             .expect
             .push((root_key.clone(), Some(top.sealed.clone())));
         batch.puts.push((root_key, sealed.clone()));
+        let changed = self.journal.keys_of(&batch);
         let applied = self
             .backend
             .apply(batch)
             .map_err(|error| self.apply_failed(error))?;
+        self.journal.note(changed);
         let mut known = self.heads.write().unwrap_or_else(PoisonError::into_inner);
         for (tag, mac) in heads {
             match mac {
@@ -451,7 +456,7 @@ impl Core {
         self.state_writes.load(Ordering::Relaxed)
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct StoreDirectory {
 /// A child made by `fork` shares it, be it only until `exec`. So the process that took it
 /// unlocks it, since closing the file would leave it to the child; a child never does, since
 /// that would take it from the parent.
-struct Lock {
+pub(super) struct Lock {
     file: File,
     process: u32,
 }
@@ -133,9 +133,13 @@ impl StoreDirectory {
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         keep_copy: bool,
+        accept_loss: bool,
     ) -> Result<Store, StoreError> {
         let keys: Arc<dyn KeyStore> = Arc::new(FileKeyStore::new(&self.path));
-        let (number, is_clean) = open::generation(&*keys, &keyring)?;
+        let (number, is_clean) = match open::generation(&*keys, &keyring) {
+            Err(StoreError::StateLost) if accept_loss => (newest_generation(&self.path)?, false),
+            found => found?,
+        };
         let live = self.path.join(generation_name(number));
         let copy = SafetyCopy::make(&live, !is_clean, keep_copy)?;
         if !has_data(&live) {
@@ -144,7 +148,28 @@ impl StoreDirectory {
         bring_back(&live)
             .and_then(|()| remove_half_written_snapshots(&live))
             .map_err(|error| StoreError::io(&error))?;
-        match check_generation(&live, &copy, &keyring, &keys, &clock, &random) {
+        let ground = |backend: &Arc<dyn Backend>| Ground {
+            backend: Arc::clone(backend),
+            keys: Arc::clone(&keys),
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+            place: live.parent().map(Path::to_path_buf),
+        };
+        let check = |accepted| {
+            let (ground, keyring) = (&ground, &keyring);
+            move |backend: &Arc<dyn Backend>| {
+                open::check_or_accept(ground(backend), keyring, accepted)
+            }
+        };
+        let checked = match check_generation(&live, &copy, check(None)) {
+            // Only once nothing else has helped.
+            Err(error) if accept_loss && error.is_damage() => {
+                copy.restore()?;
+                check_generation(&live, &copy, check(Some(number)))
+            }
+            checked => checked,
+        };
+        match checked {
             Ok(checked) => {
                 copy.discard()?;
                 remove_aside(&live).map_err(|error| StoreError::io(&error))?;
@@ -168,6 +193,17 @@ impl StoreDirectory {
     }
 }
 
+/// The highest generation that has data, where no STATE names one.
+fn newest_generation(store: &Path) -> Result<u32, StoreError> {
+    let entries = fs::read_dir(store).map_err(|error| StoreError::io(&error))?;
+    let numbers = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let number = name.to_str()?.strip_prefix("gen-")?.parse().ok()?;
+        has_data(&entry.path()).then_some(number)
+    });
+    numbers.max().ok_or(StoreError::StateLost)
+}
+
 /// The bytes of the keyring's two copies in a directory that another process may have locked:
 /// each is replaced as a whole, so each is one that was valid.
 pub(crate) fn keyring_copies(path: &Path) -> Result<[Option<Vec<u8>>; 2], StoreError> {
@@ -182,22 +218,12 @@ pub(crate) fn keyring_copies(path: &Path) -> Result<[Option<Vec<u8>>; 2], StoreE
 fn check_generation(
     live: &Path,
     copy: &SafetyCopy,
-    keyring: &Keyring,
-    keys: &Arc<dyn KeyStore>,
-    clock: &Arc<dyn Clock>,
-    random: &Arc<dyn Random>,
+    check: impl Fn(&Arc<dyn Backend>) -> Result<Checked, StoreError>,
 ) -> Result<Checked, StoreError> {
     let attempt = || {
         let engine = SledBackend::open(live).map_err(not_opened)?;
         let backend: Arc<dyn Backend> = Arc::new(SwitchBackend::new(Arc::new(engine)));
-        let ground = Ground {
-            backend: Arc::clone(&backend),
-            keys: Arc::clone(keys),
-            clock: Arc::clone(clock),
-            random: Arc::clone(random),
-            place: live.parent().map(Path::to_path_buf),
-        };
-        open::check(ground, keyring).inspect_err(|_| {
+        check(&backend).inspect_err(|_| {
             let _closed = backend.close();
         })
     };
@@ -220,7 +246,7 @@ fn check_generation(
 }
 
 /// Somebody else may have made a store in the same place meanwhile.
-fn not_renamed(error: &std::io::Error) -> StoreError {
+pub(super) fn not_renamed(error: &std::io::Error) -> StoreError {
     match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => StoreError::AlreadyExists,
         _ => StoreError::io(error),
@@ -267,7 +293,7 @@ fn build(
 }
 
 /// Takes the lock without waiting, and notes who holds it.
-fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
+pub(super) fn take_lock(path: &Path, mode: OpenMode) -> Result<Lock, StoreError> {
     let opened = OpenOptions::new()
         .read(true)
         .write(true)
@@ -310,14 +336,14 @@ pub(super) fn generation_name(number: u32) -> String {
     format!("gen-{number:06}")
 }
 
-fn is_occupied(path: &Path) -> bool {
+pub(super) fn is_occupied(path: &Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
 
-fn parent_of(path: &Path) -> &Path {
+pub(super) fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -230,7 +230,7 @@ impl Core {
     }
 
     /// Takes the head away in one batch with the record of the erasure, then destroys the keys.
-    fn erase_head(
+    pub(super) fn erase_head(
         &self,
         tag: FileTag,
         head: &Head,

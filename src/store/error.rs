@@ -50,6 +50,9 @@ pub enum StoreError {
     /// A newer build wrote this store.
     #[error("open the store: it was written by a newer strongroom (format {0})")]
     NewerFormat(u8),
+    /// The store was restored from a backup, and erasures are still to be applied to it.
+    #[error("open the store: it was restored, and has to be opened for writing first")]
+    RestoreUnfinished,
     /// The disk is full; nothing was written.
     #[error("write: no space left on the disk")]
     NoSpace,

@@ -22,6 +22,16 @@ impl Store {
         look(&self.core.lock_keyring())
     }
 
+    /// How often a loss was accepted.
+    pub(crate) fn era(&self) -> u32 {
+        self.core.root().era
+    }
+
+    /// The format of the stored bytes: all of them go by the keyring's.
+    pub(crate) fn format(&self) -> u8 {
+        crate::seal::FORMAT
+    }
+
     /// Changes the key slots.
     pub(crate) fn change_keyring<T>(
         &self,

@@ -21,6 +21,7 @@ use crate::retention::Schedules;
 
 mod audit;
 mod audit_chain;
+mod backup;
 mod change;
 mod clock;
 mod compact;
@@ -38,6 +39,7 @@ mod jobs;
 mod keyring;
 mod open;
 mod picture;
+mod policy_parts;
 mod raw;
 mod reader;
 mod rekey;
@@ -55,6 +57,8 @@ mod verify;
 mod walk;
 
 pub use audit_chain::AuditRecord;
+pub use backup::{BackedUp, BackupCheck, BackupError, BackupKind, Restored, Step};
+pub(crate) use backup::{check_backup, erased_in, open_tenant, restore};
 pub(crate) use change::{Change, NewFile};
 pub(crate) use directory::{StoreDirectory, keyring_copies};
 pub use erase::{Erased, ErasureState};
@@ -91,6 +95,8 @@ pub(crate) struct Store {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Keeps the directory locked for as long as the store is open.
     directory: Mutex<Option<StoreDirectory>>,
+    /// What the operator has accepted that it lost, at this open.
+    loss: Mutex<Option<StoreError>>,
 }
 
 impl Store {
@@ -133,6 +139,7 @@ impl Store {
             policy: RwLock::new(policy.into()),
             threads: Mutex::new(threads),
             directory: Mutex::new(None),
+            loss: Mutex::new(None),
         })
     }
 
@@ -202,6 +209,11 @@ impl Store {
     /// chain is to say of it.
     pub(crate) fn note_run(&self, run: Run, draft: Option<Draft>) -> Result<(), StoreError> {
         self.core.note_run(run, draft)
+    }
+
+    /// Notes an event in the store's own audit chain. Durable when it returns.
+    pub(crate) fn note_event(&self, draft: Draft) -> Result<(), StoreError> {
+        self.core.note_event(draft)
     }
 
     /// Reads the audit chain of one tenant, or the store's own, and checks every link.

@@ -1,11 +1,9 @@
 //! Creates a store on an empty backend, and opens one: every check before the first answer.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use sha2::{Digest, Sha256};
-
-use crate::audit::{Chain, Draft, hex};
+use crate::audit::{Chain, Draft};
 use crate::backend::{Backend, Batch, KeyStore};
 use crate::clock::Clock;
 use crate::key::aead::Cipher;
@@ -14,19 +12,13 @@ use crate::key::{FileTag, Keyring, Random};
 use crate::record::{Head, Job, JobId, Jumps, LastRuns, RecordKey, Root, SetHash, Token, TokenId};
 use crate::seal::{self, Place};
 
-use super::core::{Core, CoreParts, Extra, StoreCrypto, Top, TopChange, digest};
+use super::core::{Core, CoreParts, StoreCrypto, Top, digest};
 use super::index::{ShortMac, short};
 use super::job_list::StoredJob;
 use super::reader::SCAN_RECORDS;
 use super::state::{self, State};
 use super::tokens::StoredToken;
 use super::{OpenMode, Store, StoreError, tenant_keys};
-
-/// Bytes of policy text in one record.
-const POLICY_PART_BYTES: usize = 5_632;
-
-/// The most bytes that a policy may take in the store.
-const POLICY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 /// What a store runs on.
 #[derive(Clone)]
@@ -120,16 +112,46 @@ pub(crate) struct Checked {
     state: State,
     top: Top,
     listed: Listed,
+    /// What the operator accepts that it lost.
+    loss: Option<StoreError>,
 }
 
 /// Holds the backend's data against STATE and the keyring.
 pub(crate) fn check(ground: Ground, keyring: &Keyring) -> Result<Checked, StoreError> {
+    check_or_accept(ground, keyring, None)
+}
+
+/// As [`check`], but where a number of a generation is given, data that is whole in itself counts
+/// even if it is not what STATE and the keyring say.
+pub(super) fn check_or_accept(
+    ground: Ground,
+    keyring: &Keyring,
+    accepted: Option<u32>,
+) -> Result<Checked, StoreError> {
     let crypto = crypto(keyring);
-    let state = state::read(&*ground.keys, crypto.id, &crypto.state)?;
-    let top = open_root(&*ground.backend, &crypto, &state)?;
-    if keyring.counter() < top.root.keyring_counter {
-        return Err(StoreError::KeyringOlder);
-    }
+    let state = match state::read(&*ground.keys, crypto.id, &crypto.state) {
+        Err(StoreError::StateLost) if accepted.is_some() => None,
+        found => Some(found?),
+    };
+    let top = read_root(&*ground.backend, &crypto)?;
+    let loss = match &state {
+        Some(state) => hold_against(&top, state, keyring).err(),
+        None => Some(StoreError::StateLost),
+    };
+    let (state, loss) = match (loss, accepted, state) {
+        (None, _, Some(state)) => (state, None),
+        (Some(loss), Some(generation), state) => {
+            let next = State {
+                counter: state.map_or(1, |state| state.counter + 1),
+                generation,
+                seq: top.root.seq,
+                root_digest: digest(&top.sealed),
+                clean: false,
+            };
+            (next, Some(loss))
+        }
+        (loss, ..) => return Err(loss.unwrap_or(StoreError::StateLost)),
+    };
     let listed = open_listed(&*ground.backend, &crypto, &top.root)?;
     Ok(Checked {
         ground,
@@ -137,7 +159,22 @@ pub(crate) fn check(ground: Ground, keyring: &Keyring) -> Result<Checked, StoreE
         state,
         top,
         listed,
+        loss,
     })
+}
+
+/// Neither older than STATE nor another one of the same age; and the keyring no older.
+fn hold_against(top: &Top, state: &State, keyring: &Keyring) -> Result<(), StoreError> {
+    if top.root.seq < state.seq {
+        return Err(StoreError::RolledBack);
+    }
+    if top.root.seq == state.seq && digest(&top.sealed) != state.root_digest {
+        return Err(StoreError::Damaged("the root record"));
+    }
+    if keyring.counter() < top.root.keyring_counter {
+        return Err(StoreError::KeyringOlder);
+    }
+    Ok(())
 }
 
 /// Starts a store that passed its checks.
@@ -150,11 +187,16 @@ pub(crate) fn start(
         ground,
         crypto,
         state,
-        top,
+        mut top,
         listed,
+        loss,
     } = checked;
     if mode == OpenMode::ReadWrite {
         settle_keys(&ground, &crypto, &keyring, &listed)?;
+    }
+    if loss.is_some() {
+        // The next commit says so; with it STATE is written anew.
+        top.root.era += 1;
     }
     let core = Arc::new(Core::new(CoreParts {
         backend: ground.backend,
@@ -171,7 +213,24 @@ pub(crate) fn start(
         state,
         place: ground.place,
     }));
-    Store::start(core, listed.policy)
+    let mut store = Store::start(core, listed.policy)?;
+    store.loss = Mutex::new(loss);
+    Ok(store)
+}
+
+impl Store {
+    /// Ends what the open has begun, once it is known what is audited: a new era after an
+    /// accepted loss, and the erasures that a restore has left.
+    pub(crate) fn finish_open(&self) -> Result<(), StoreError> {
+        let loss = self.loss.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loss) = &*loss {
+            let era = self.core.root().era;
+            let draft = Draft::new("accept loss").detail(format!("era {era}; failed to {loss}"));
+            self.core.note_event(draft)?;
+        }
+        drop(loss);
+        self.finish_restore()
+    }
 }
 
 /// The generation that STATE names, read before any backend is open.
@@ -198,12 +257,8 @@ fn crypto(keyring: &Keyring) -> StoreCrypto {
     }
 }
 
-/// The root record, held against STATE: neither older nor another one of the same age.
-fn open_root(
-    backend: &dyn Backend,
-    crypto: &StoreCrypto,
-    state: &State,
-) -> Result<Top, StoreError> {
+/// The root record.
+fn read_root(backend: &dyn Backend, crypto: &StoreCrypto) -> Result<Top, StoreError> {
     let key = RecordKey::Root.to_bytes();
     let Some(sealed) = backend.get(&key)? else {
         return Err(StoreError::RolledBack);
@@ -216,12 +271,6 @@ fn open_root(
     let plain = seal::open_record(&place, &crypto.top, &sealed)
         .map_err(|_| StoreError::Damaged("the root record"))?;
     let root = Root::decode(&plain)?;
-    if root.seq < state.seq {
-        return Err(StoreError::RolledBack);
-    }
-    if root.seq == state.seq && digest(&sealed) != state.root_digest {
-        return Err(StoreError::Damaged("the root record"));
-    }
     Ok(Top { root, sealed })
 }
 
@@ -382,58 +431,6 @@ fn settle_keys(
 }
 
 impl Core {
-    /// Replaces the store's policy. Durable when it returns.
-    pub(super) fn put_policy(&self, event: &str, policy: &str) -> Result<(), StoreError> {
-        if policy.len() > POLICY_BYTES_MAX {
-            return Err(StoreError::Limit("the policy is over 4 MiB"));
-        }
-        let mut old = self.policy_macs()?;
-        let mut changes = Vec::new();
-        for (number, part) in policy.as_bytes().chunks(POLICY_PART_BYTES).enumerate() {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let key = RecordKey::Policy(number);
-            let new = Some(self.seal_top(&key, part)?);
-            changes.push(TopChange {
-                key,
-                old: old.remove(&key.to_bytes()),
-                new,
-            });
-        }
-        for (key, mac) in old {
-            if let Some(key) = RecordKey::from_bytes(&key) {
-                changes.push(TopChange {
-                    key,
-                    old: Some(mac),
-                    new: None,
-                });
-            }
-        }
-        let detail = format!("policy {}", hex(&Sha256::digest(policy.as_bytes())));
-        let drafts = vec![Draft::new(event).detail(detail)];
-        let extra = Extra {
-            drafts,
-            ..Extra::default()
-        };
-        let seq = self.commit_with(extra, Batch::default(), changes)?;
-        self.wait_durable(seq)
-    }
-
-    /// The hash of each part of the policy as it is stored, once it is certain that these are
-    /// the parts that the root counts: only what was counted in may be counted out.
-    fn policy_macs(&self) -> Result<HashMap<Vec<u8>, [u8; 32]>, StoreError> {
-        let mut macs = HashMap::new();
-        let top = self.lock_top();
-        let sum = sum_listed(&*self.backend, &self.crypto.inventory, |key, mac| {
-            if key.starts_with(&RecordKey::policies()) {
-                macs.insert(key.to_vec(), mac);
-            }
-        })?;
-        if sum != (top.root.records, top.root.set_hash) {
-            return Err(self.failed(StoreError::Damaged("the store's list of records")));
-        }
-        Ok(macs)
-    }
-
     /// The file tags of all tenants that exist.
     pub(super) fn known_heads(&self) -> Vec<FileTag> {
         let heads = self.heads.read().unwrap_or_else(PoisonError::into_inner);

@@ -31,7 +31,7 @@ pub(super) struct State {
 }
 
 impl State {
-    fn encode(&self, store: StoreId, key: &MacKey) -> Vec<u8> {
+    pub(super) fn encode(&self, store: StoreId, key: &MacKey) -> Vec<u8> {
         let mut slot = Vec::with_capacity(BODY_BYTES + 32);
         slot.push(FORMAT);
         slot.extend_from_slice(&store.0);
@@ -47,8 +47,16 @@ impl State {
 
     fn decode(slot: &[u8], store: StoreId, key: &MacKey) -> Option<Self> {
         let (body, rest) = slot.split_at_checked(BODY_BYTES)?;
-        let (code, padding) = rest.split_first_chunk::<32>()?;
-        if !key.verify(&[body], code) || padding.iter().any(|byte| *byte != 0) {
+        let (code, _) = rest.split_first_chunk::<32>()?;
+        let (id, state) = Self::unchecked(slot)?;
+        (key.verify(&[body], code) && id == store).then_some(state)
+    }
+
+    /// What a slot says and of which store, without its code: to look at where there is no key.
+    pub(super) fn unchecked(slot: &[u8]) -> Option<(StoreId, Self)> {
+        let (body, rest) = slot.split_at_checked(BODY_BYTES)?;
+        let (_, padding) = rest.split_first_chunk::<32>()?;
+        if padding.iter().any(|byte| *byte != 0) {
             return None;
         }
         let (&format, body) = body.split_first()?;
@@ -57,16 +65,26 @@ impl State {
         let (generation, body) = body.split_first_chunk::<4>()?;
         let (seq, body) = body.split_first_chunk::<8>()?;
         let (root_digest, body) = body.split_first_chunk::<32>()?;
-        if format != FORMAT || *id != store.0 {
+        if format != FORMAT {
             return None;
         }
-        Some(Self {
+        let state = Self {
             counter: u64::from_be_bytes(*counter),
             generation: u32::from_be_bytes(*generation),
             seq: u64::from_be_bytes(*seq),
             root_digest: *root_digest,
             clean: body == [1],
-        })
+        };
+        Some((StoreId(*id), state))
+    }
+
+    /// The slot whose turn it is.
+    pub(super) fn copy(&self) -> Copy {
+        if self.counter.is_multiple_of(2) {
+            Copy::A
+        } else {
+            Copy::B
+        }
     }
 }
 
@@ -94,12 +112,7 @@ pub(super) fn write(
     key: &MacKey,
     state: &State,
 ) -> Result<(), StoreError> {
-    let copy = if state.counter.is_multiple_of(2) {
-        Copy::A
-    } else {
-        Copy::B
-    };
-    Ok(keys.write(Item::State, copy, &state.encode(store, key))?)
+    Ok(keys.write(Item::State, state.copy(), &state.encode(store, key))?)
 }
 
 #[cfg(test)]

@@ -78,6 +78,7 @@ pub fn with_store(args: &[String], store: &Path) -> Vec<OsString> {
 pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
     match command {
         Command::Exec(args) if args.read_only => Err(refused("exec --read-only")),
+        Command::Verify(args) if args.accept_loss => Err(refused("verify --accept-loss")),
         Command::Exec(_)
         | Command::Verify(_)
         | Command::Rescan(_)
@@ -112,6 +113,21 @@ pub fn admit(command: &mut Command, cwd: &Path) -> Result<(), Failure> {
             admit_file(&mut source.from, cwd, "import --tar -")?;
             admit_file(&mut source.tar, cwd, "import --tar -")
         }
+        Command::Backup(args) => {
+            for path in [&mut args.to, &mut args.keys].into_iter().flatten() {
+                rebase(path, cwd);
+            }
+            Ok(())
+        }
+        // Without a tenant it makes a store of its own, and asks no holder.
+        Command::Restore(args) if args.tenant.is_some() => {
+            rebase(&mut args.from, cwd);
+            if let Some(keys) = &mut args.keys {
+                rebase(keys, cwd);
+            }
+            Ok(())
+        }
+        Command::Upgrade(_) => Ok(()),
         Command::Policy {
             command: PolicyCommand::Show(args),
         } => {

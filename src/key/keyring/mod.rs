@@ -186,6 +186,16 @@ impl Keyring {
         open::open(copies, credential, &mut stretcher)
     }
 
+    /// Opens another copy of this store's keyring, as a backup has it, with the master key of
+    /// this one.
+    ///
+    /// # Errors
+    /// [`KeyError::WrongCredential`] when it is another store's or under another master key;
+    /// [`KeyError::DamagedHeader`], [`KeyError::UnknownFormat`].
+    pub(crate) fn open_sibling(&self, bytes: &[u8]) -> Result<Self, KeyError> {
+        open::open_sibling(self, bytes)
+    }
+
     /// The bytes of a copy; the same until the next change.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

@@ -64,10 +64,27 @@ pub(super) fn open(
         return Ok(Opened {
             slot: slot.info.id,
             repair: (other.0 != winner).then_some(other.1),
-            keyring: assemble(copy, slot.info.id, wrap, master)?,
+            keyring: assemble(
+                copy,
+                slot.info.id,
+                BTreeMap::from([(slot.info.id, wrap)]),
+                master,
+            )?,
         });
     }
     Err(failures.worst().unwrap_or(KeyError::NoKeyring))
+}
+
+/// Opens another copy of the same store's keyring, older or newer, that lies under the same
+/// master key. No slot of it need fit.
+pub(super) fn open_sibling(own: &Keyring, bytes: &[u8]) -> Result<Keyring, KeyError> {
+    let copy = format::parse(bytes)?;
+    let mac_key = MacKey::new(&own.master.derive(MASTER_MAC_LABEL));
+    if copy.store_id != own.store_id || !mac_key.verify(&[copy.signed], copy.mac) {
+        return Err(KeyError::WrongCredential);
+    }
+    let master = SecretKey::copy_of(own.master.expose());
+    assemble(&copy, own.opener, BTreeMap::new(), master)
 }
 
 /// Opens the master key of one copy with the slot that the credential fits.
@@ -132,7 +149,7 @@ fn damage(copy: &Parsed<'_>) -> KeyError {
 fn assemble(
     copy: &Parsed<'_>,
     opener: u64,
-    wrap: SecretKey,
+    wraps: BTreeMap<u64, SecretKey>,
     master: SecretKey,
 ) -> Result<Keyring, KeyError> {
     let slots: Option<Vec<Slot>> = copy.slots.iter().cloned().collect();
@@ -145,7 +162,7 @@ fn assemble(
         sealed_store_keys: copy.store_keys.clone(),
         master,
         opener,
-        wraps: BTreeMap::from([(opener, wrap)]),
+        wraps,
     })
 }
 
