@@ -410,7 +410,7 @@ fn every_write_of_a_small_file_may_fail() {
             };
             let what = match item {
                 Item::State => "STATE",
-                Item::Tenant(_) => "tenant",
+                Item::Tenant(_) | Item::Aside(..) => "tenant",
                 Item::Keyring => "keyring",
             };
             let code = match tear {

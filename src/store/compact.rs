@@ -190,6 +190,7 @@ impl Core {
         if !batch.puts.is_empty() {
             applied = new.apply(batch)?;
         }
+        progress(sum.records, sum.records);
         new.wait_durable(applied)?;
         for path in [Some(directory), directory.parent()].into_iter().flatten() {
             File::open(path)

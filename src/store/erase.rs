@@ -146,7 +146,7 @@ impl Store {
                 return Ok(true);
             }
         }
-        Ok(core.has_tenant_keys(tenant.tag, tenant.tenant)?)
+        core.has_tenant_keys(tenant.tag, tenant.tenant)
     }
 
     /// Reads the audit chain of an erased tenant and checks every link.

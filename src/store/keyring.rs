@@ -79,8 +79,15 @@ impl Core {
         let mut next = keyring.copy();
         let value = change(&mut next)?;
         let bytes = next.encode();
-        // Where this fails, the old copies are both still there and in force.
-        self.keys.write(Item::Keyring, Copy::A, &bytes)?;
+        if let Err(error) = self.keys.write(Item::Keyring, Copy::A, &bytes) {
+            // Mostly the old copies are both still there and in force: nothing has happened.
+            let stored = self.keys.read(Item::Keyring, Copy::A);
+            if matches!(stored, Ok(Some(stored)) if stored == keyring.encode()) {
+                return Err(error.into());
+            }
+            self.fail();
+            return Err(StoreError::OutcomeUnknown);
+        }
         // From here on the new one counts, but until both copies are on the disk the root must
         // not name its counter: the store would refuse its own keyring as too old.
         self.keys

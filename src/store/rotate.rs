@@ -20,16 +20,16 @@ use super::walk::Directory;
 use super::{Abort, Change, Reader, Store, StoreError};
 
 /// The most entries that one batch seals anew.
-const ENTRIES_PER_BATCH: usize = 64;
+const ENTRIES_PER_BATCH: usize = 32;
 
 /// The most chunks that one batch seals anew.
-const CHUNKS_PER_BATCH: usize = 64;
+const CHUNKS_PER_BATCH: usize = 32;
 
 /// How often a tree is walked before what is left counts as strays.
 const WALKS_MAX: u32 = 5;
 
 /// For so many times as long as it has worked, a rotation lets others work.
-const REST_SHARE: u32 = 1;
+const REST_SHARE: u32 = 3;
 
 /// Where a rotation is.
 #[derive(Default)]
