@@ -306,6 +306,67 @@ fn a_backup_taken_under_load_is_a_state_that_some_moment_had() {
     assert!(during as u64 > backups, "{during}");
 }
 
+/// Each step of the copying sees writes: of what was copied already, of what was not, of what is
+/// new, and of what goes. What comes after the last moment is not in the backup.
+#[test]
+fn what_changes_while_it_is_copied_is_in_the_backup_as_it_was_at_the_end() {
+    let home = Home::new();
+    let vault = home.create();
+    let tenants: Vec<_> = (0..6)
+        .map(|number| vault.tenant(&format!("t{number}")).unwrap())
+        .collect();
+    let mut workers: Vec<_> = (0..6)
+        .map(|number| Worker::small(number, "/memories/w", Tree::new()))
+        .collect();
+    let steps = |vault: &Vault, workers: &mut Vec<Worker>, count: u64| {
+        for (tenant, worker) in tenants.iter().zip(workers.iter_mut()) {
+            for _ in 0..count {
+                assert!(!worker.step().run(tenant).unwrap().is_error);
+            }
+        }
+        // Deleted directories are emptied meanwhile, too.
+        wait_for_removals(vault);
+    };
+    steps(&vault, &mut workers, 30);
+    let (records, keys) = (home.path("a.backup"), home.path("a.keys"));
+    let targets = BackupTargets {
+        records: Some(&records),
+        keys: Some(&keys),
+    };
+    let mut expected = Vec::new();
+    let mut written = 0;
+    vault
+        .backup(targets, |step, done, _| match step {
+            Step::Copy if done % 60 == 0 => {
+                steps(&vault, &mut workers, 3);
+                written += 1;
+            }
+            Step::Follow => {
+                steps(&vault, &mut workers, 2);
+                written += 1;
+                expected = workers.iter().map(|worker| worker.tree().clone()).collect();
+            }
+            Step::Check if done == 1 => {
+                vault
+                    .tenant("late")
+                    .unwrap()
+                    .create("/memories/a.md", "late\n")
+                    .unwrap();
+            }
+            _ => {}
+        })
+        .unwrap();
+    assert!(written > 4, "{written}");
+    vault.close().unwrap();
+    home.restore("a", "restored").unwrap();
+    let vault = home.open("restored");
+    for (number, tree) in expected.iter().enumerate() {
+        assert_tree(&vault, &format!("t{number}"), tree);
+    }
+    assert!(!exists(&vault, "late"));
+    assert_whole(&vault, "restored");
+}
+
 /// Where each section of a file lies, behind the header.
 fn sections(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut all = Vec::new();
@@ -343,9 +404,28 @@ fn damaged_backups_are_refused_and_leave_nothing() {
         }
     }
     home.backup(&vault, "old");
-    // Enough for several sections.
-    fill(&vault, "a", 60);
-    home.backup(&vault, "new");
+    // Enough for several sections, and with several layers.
+    let tenant = vault.tenant("a").unwrap();
+    for number in 0..3 {
+        let text = format!("{number:063}\n").repeat(3_000);
+        let path = format!("/memories/large-{number}.md");
+        assert!(!tenant.create(&path, &text).unwrap().is_error);
+    }
+    let (records, keys) = (home.path("new.backup"), home.path("new.keys"));
+    let targets = BackupTargets {
+        records: Some(&records),
+        keys: Some(&keys),
+    };
+    let mut seen = Vec::new();
+    vault
+        .backup(targets, |step, _, _| {
+            if matches!(step, Step::Copy | Step::Follow) && !seen.contains(&step) {
+                seen.push(step);
+                let path = format!("/memories/meanwhile-{step:?}.md");
+                assert!(!tenant.create(&path, "text\n").unwrap().is_error);
+            }
+        })
+        .unwrap();
     vault.close().unwrap();
     let mut tried = 0;
     let mut refused = |file: &str, bytes: &[u8], what: &str| {
@@ -868,7 +948,7 @@ impl Drop for Small {
 #[test]
 fn a_full_disk_under_a_backup_or_a_restore_harms_nothing() {
     let home = Home::new();
-    let Some(small) = Small::new(home.path("small"), "128k") else {
+    let Some(small) = Small::new(home.path("small"), "32k") else {
         return;
     };
     let vault = home.create();

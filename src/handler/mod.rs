@@ -420,18 +420,22 @@ impl<'a> Line<'a> {
             }
             Err(Abort::Failed(error)) => return Err(error.into()),
         };
-        let mut draft = self.draft.borrow().clone();
-        let is_view = draft.command == VIEW;
+        let draft = self.draft.borrow().clone();
         if draft.outcome == Outcome::Refused {
-            // What was refused may be refused because its path holds a secret.
-            for path in [&mut draft.path, &mut draft.to].into_iter().flatten() {
-                *path = self.showable(path);
-            }
-        }
-        if is_view || draft.outcome == Outcome::Refused {
-            self.store().note(&self.tenant.tenant, draft, is_view)?;
+            self.note_refused(draft)?;
+        } else if draft.command == VIEW {
+            self.store().note(&self.tenant.tenant, draft, true)?;
         }
         Ok(self.scrub_error(reply))
+    }
+
+    /// Notes what was refused, which may be so because its path holds a secret.
+    fn note_refused(&self, mut draft: Draft) -> Result<(), StoreError> {
+        for path in [&mut draft.path, &mut draft.to].into_iter().flatten() {
+            *path = self.showable(path);
+        }
+        let is_view = draft.command == VIEW;
+        self.store().note(&self.tenant.tenant, draft, is_view)
     }
 
     /// The guard: the only way from text to a path.

@@ -26,7 +26,7 @@ const BATCH_BYTES: usize = 1_024 * 1_024;
 const BATCH_RECORDS: usize = 512;
 
 /// What the engine's files take at most, in times the records' bytes, when they are new.
-const NEW_SIZE_MAX: u64 = 3;
+pub(super) const NEW_SIZE_MAX: u64 = 3;
 
 /// What writing the engine's files anew came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -133,7 +133,7 @@ fn bytes_in(path: &Path) -> u64 {
         .sum()
 }
 
-fn room_bytes(path: &Path) -> Option<u64> {
+pub(super) fn room_bytes(path: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(path).ok()?;
     Some(room.f_bavail.saturating_mul(room.f_frsize))
 }

@@ -180,7 +180,7 @@ impl<F: FnMut(&str, &ImportOutcome)> Import<'_, F> {
         let mut draft = line.draft.borrow().clone();
         draft.outcome = Outcome::Refused;
         draft.path = self.at.as_ref().map(ToString::to_string);
-        line.store().note(&self.tenant.tenant, draft, false)
+        line.note_refused(draft)
     }
 
     fn tell(&mut self, name: &str, outcome: ImportOutcome) -> ControlFlow<()> {

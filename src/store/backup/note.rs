@@ -2,7 +2,7 @@
 //! since the backup, must not come back.
 //!
 //! It lies in the store's directory as `RESTORED`, since restoring needs no key and erasing does.
-//! Until it is done the store is opened for nothing else.
+//! Until it is done nothing else is done, and a store with such tenants is not opened for reading.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::audit::{Draft, hex};
 use crate::backend::set_private_mode;
 use crate::clock::UnixMillis;
-use crate::key::TenantId;
-use crate::record::RecordKey;
+use crate::key::{FileTag, TenantId};
+use crate::record::{Head, RecordKey};
 use crate::store::core::Core;
 use crate::store::{OpenMode, Store, StoreError};
 
@@ -80,7 +80,7 @@ impl Store {
     /// Ends a restore: erases what was erased since the backup, and writes it all down.
     ///
     /// # Errors
-    /// [`StoreError::RestoreUnfinished`] where that is to be done and the store was opened for
+    /// [`StoreError::RestoreUnfinished`] where there is something to erase and the store was opened for
     /// reading only.
     pub(in crate::store) fn finish_restore(&self) -> Result<(), StoreError> {
         let Some(path) = self.path() else {
@@ -89,15 +89,31 @@ impl Store {
         let Some(note) = Note::read(&path)? else {
             return Ok(());
         };
+        let heads = self.core.heads_of(&note.erased)?;
         if self.core.mode == OpenMode::ReadOnly {
-            return Err(StoreError::RestoreUnfinished);
+            return match heads.is_empty() {
+                true => Ok(()),
+                false => Err(StoreError::RestoreUnfinished),
+            };
         }
-        let erased = self.core.erase_again(&note.erased)?;
+        let mut jobs = Vec::new();
+        for (tag, head, sealed) in &heads {
+            // Holds do not count: when it was erased, nothing held it any more.
+            jobs.push(self.core.erase_head(*tag, head, sealed, || ())?);
+        }
+        for job in jobs {
+            match self.wait_for_job(job, |_, _| ()) {
+                // All that is left is to write the engine's files anew, once there is room.
+                Err(StoreError::NoSpace) => {}
+                done => done?,
+            }
+        }
         let detail = format!(
-            "{}, commit {}, made at {} ms, {erased} of {} erasures applied again",
+            "{}, commit {}, made at {} ms, {} of {} erasures applied again",
             note.backup,
             note.commit,
             note.made_ms,
+            heads.len(),
             note.erased.len()
         );
         self.core.note_event(Draft::new("restore").detail(detail))?;
@@ -106,21 +122,19 @@ impl Store {
 }
 
 impl Core {
-    /// Erases the tenants with these ids that are there. Nobody else uses the store yet.
-    fn erase_again(&self, erased: &[String]) -> Result<u64, StoreError> {
-        let erased: HashSet<&str> = erased.iter().map(String::as_str).collect();
-        let mut count = 0;
+    /// The tenants with these ids that are there. Nobody else uses the store yet.
+    fn heads_of(&self, ids: &[String]) -> Result<Vec<(FileTag, Head, Vec<u8>)>, StoreError> {
+        let ids: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        let mut found = Vec::new();
         for tag in self.known_heads() {
             let key = RecordKey::Head(tag).to_bytes();
             let sealed = self.backend.get(&key)?;
             let sealed = sealed.ok_or(StoreError::Damaged("a tenant's head"))?;
             let head = self.open_head(tag, &sealed)?;
-            if erased.contains(head.tenant.to_string().as_str()) {
-                // Holds do not count: when it was erased, nothing held it any more.
-                self.erase_head(tag, &head, &sealed, || ())?;
-                count += 1;
+            if ids.contains(head.tenant.to_string().as_str()) {
+                found.push((tag, head, sealed));
             }
         }
-        Ok(count)
+        Ok(found)
     }
 }

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::audit::hex;
 use crate::backend::{Backend, Batch, Copy, FileKeyStore, Item, KeyStore, SledBackend};
 use crate::key::{Random, TenantId};
+use crate::store::compact::NEW_SIZE_MAX;
+use crate::store::core::ROOM_BYTES_MIN;
 use crate::store::directory::{
     Lock, generation_name, is_occupied, make_directory, not_renamed, parent_of, sync_directory,
     take_lock,
 };
 use crate::store::open::scan_all;
+use crate::store::safety_copy::room_bytes;
 use crate::store::{OpenMode, StoreError};
 
 use super::check::{KeysFile, Sum, Survey};
@@ -49,6 +52,11 @@ pub(crate) fn restore(
     gone.sort_unstable();
     gone.dedup();
     clear_unfinished(to)?;
+    // The engine cannot stand a full disk.
+    let needed = ROOM_BYTES_MIN + NEW_SIZE_MAX * survey.sum.bytes;
+    if room_bytes(parent_of(to)).is_some_and(|room| room < needed) {
+        return Err(StoreError::NoSpace.into());
+    }
     let temporary = temporary(to, random)?;
     let plan = Plan {
         records,
