@@ -11,7 +11,7 @@ use crate::audit::{ACTOR_BYTES_MAX, Draft, Outcome};
 use crate::error::Error;
 use crate::path::{Guard, MemoryPath};
 use crate::policy::EffectivePolicy;
-use crate::store::{self, Abort, Change, Picture, Store};
+use crate::store::{self, Abort, Change, Picture, Store, StoreError};
 use crate::wire::{self, Command, Reply};
 
 mod audit_log;
