@@ -403,6 +403,36 @@ fn keys_without_their_tenant_are_set_aside_and_come_back_with_it() {
 }
 
 #[test]
+fn files_that_have_grown_far_beyond_what_is_stored_are_written_anew_unasked() {
+    let home = Home::new();
+    let policy = "[audit]\nenabled = true\n[redaction]\nrule_packs = []\n";
+    let vault = home.open_with(policy::load(policy, "the test's policy").unwrap());
+    let compactions = |vault: &Vault| {
+        let mut seen = 0;
+        vault
+            .audit_store_events(|record| seen += usize::from(record.entry.command == "compact"))
+            .unwrap();
+        seen
+    };
+    let tenant = vault.tenant("one").unwrap();
+    let mut largest = 0;
+    for number in 0.. {
+        assert!(number < 2_000, "{largest} bytes and never written anew");
+        let text = format!("{number} {}\n", "x".repeat(12_000)).repeat(20);
+        assert!(!tenant.create("/memories/a.md", &text).unwrap().is_error);
+        if number % 20 == 0 {
+            let disk = vault.stats().unwrap().backend.disk_bytes;
+            largest = largest.max(disk);
+            if compactions(&vault) > 0 {
+                break;
+            }
+        }
+    }
+    assert!(largest > 48 * 1_024 * 1_024, "{largest} bytes");
+    assert_whole(&vault, "written anew");
+}
+
+#[test]
 fn compacting_keeps_everything_and_takes_deleted_bytes_away() {
     let home = Home::new();
     let vault = home.open();

@@ -14,8 +14,9 @@ use crate::audit::Draft;
 use crate::backend::{Backend, Batch, SledBackend};
 use crate::record::RecordKey;
 
-use super::core::{Core, ROOM_BYTES_MIN, digest};
+use super::core::{Core, digest};
 use super::directory::{generation_name, make_directory};
+use super::growth::ROOM_BYTES_MIN;
 use super::open::{scan_all, sum_listed};
 use super::{Store, StoreError};
 
@@ -130,6 +131,7 @@ impl Core {
         };
         remove_other_generations(&place, self.generation()).map_err(|e| StoreError::io(&e))?;
         let after = self.backend.stats()?.disk_bytes;
+        self.growth.reset(after);
         let draft = Draft::new("compact").detail(format!("{before} to {after} bytes"));
         let seq = self.commit_noted(vec![draft])?;
         self.wait_durable(seq)?;

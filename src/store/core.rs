@@ -21,16 +21,13 @@ use super::audit::{AuditState, ChainWriter, STORE_CHAIN};
 use super::backup::Journal;
 use super::clock::ClockState;
 use super::durability::{Applied, Durability};
+use super::growth::Growth;
 use super::index::{Indexes, ShortMac, short};
 use super::job_list::{Jobs, StoredJob};
 use super::state::{self, State};
 use super::tenant::Tenant;
 use super::tokens::StoredToken;
 use super::{OpenMode, StoreError};
-
-/// Room that must be left on the disk before a write starts, beyond the write itself:
-/// the engine writes whole segments and cannot stand a full disk.
-pub(super) const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
 
 /// The store's own keys, ready for use.
 pub(super) struct StoreCrypto {
@@ -54,6 +51,7 @@ pub(super) struct Core {
     pub(super) keyring: Mutex<Keyring>,
     master: Mutex<()>,
     compacting: Mutex<()>,
+    pub(super) growth: Growth,
     /// The store's directory, if it lies in one.
     pub(super) place: Option<PathBuf>,
     pub(super) mode: OpenMode,
@@ -153,6 +151,7 @@ impl Core {
             keyring: Mutex::new(parts.keyring),
             master: Mutex::new(()),
             compacting: Mutex::new(()),
+            growth: Growth::default(),
             place: parts.place,
             mode: parts.mode,
             indexes: Indexes::new(),
@@ -347,6 +346,7 @@ impl Core {
             .expect
             .push((root_key.clone(), Some(top.sealed.clone())));
         batch.puts.push((root_key, sealed.clone()));
+        self.count_written(&batch);
         let changed = self.journal.keys_of(&batch);
         let applied = self
             .backend
@@ -478,14 +478,6 @@ impl Core {
         self.state_writes.fetch_add(1, Ordering::Relaxed);
         *state = next;
         Ok(())
-    }
-
-    fn check_room(&self, batch: &Batch) -> Result<(), StoreError> {
-        let bytes: u64 = batch.puts.iter().map(|(_, value)| value.len() as u64).sum();
-        match self.backend.room_bytes() {
-            Some(room) if room < ROOM_BYTES_MIN + 4 * bytes => Err(StoreError::NoSpace),
-            _ => Ok(()),
-        }
     }
 
     fn apply_failed(&self, error: BackendError) -> StoreError {

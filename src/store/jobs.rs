@@ -34,7 +34,12 @@ pub(super) fn reap(core: &Core) {
     if core.finish_master_rotation().is_err() {
         // It is tried again at the next open; until then both keys open the key files.
     }
-    while let Some(id) = next_job(core) {
+    while let Some(next) = next(core) {
+        let Next::Job(id) = next else {
+            // Nothing depends on it, and it is tried again when more has been written.
+            let _compacted = core.compact_if_grown();
+            continue;
+        };
         match core.step_job(id, &mut walks) {
             Ok(()) => std::thread::yield_now(),
             Err(StoreError::NoSpace) if !core.is_purge(id) => {
@@ -77,8 +82,16 @@ fn wait_for_room(core: &Core) {
     }
 }
 
-/// Waits for a job that may be worked on. `None`: the store closes.
-fn next_job(core: &Core) -> Option<JobId> {
+/// What the reaper does next.
+enum Next {
+    /// A step of a job.
+    Job(JobId),
+    /// A look at the size of the engine's files.
+    Look,
+}
+
+/// Waits for something to do. `None`: the store closes.
+fn next(core: &Core) -> Option<Next> {
     let mut waiting = core
         .jobs
         .waiting
@@ -100,7 +113,10 @@ fn next_job(core: &Core) -> Option<JobId> {
             .map(|(id, _)| *id);
         drop(staging);
         if ready.is_some() {
-            return ready;
+            return ready.map(Next::Job);
+        }
+        if core.growth.take_look() {
+            return Some(Next::Look);
         }
         waiting = core
             .jobs

@@ -32,6 +32,7 @@ mod durability;
 mod erase;
 mod error;
 mod expiry;
+mod growth;
 mod holds;
 mod index;
 mod job_list;
