@@ -578,11 +578,16 @@ const ALL_COMMANDS: &[Tried] = &[
     ),
     (
         "tenant erase",
-        "tenant erase a/b --yes",
+        "tenant erase old/t --yes",
         "",
         InStore("tenant erase"),
     ),
-    ("tenant certificate", "tenant certificate a/b", "", Nothing),
+    (
+        "tenant certificate",
+        "tenant certificate old/t",
+        "",
+        Nothing,
+    ),
     ("verify-erasure", "", "", Nothing),
     // What comes in by these leaves what it leaves by `exec`.
     ("mcp", "", "", Nothing),
@@ -627,7 +632,9 @@ fn every_command_leaves_its_entry() {
     assert_eq!(named, all, "say of each command what it leaves in the log");
 
     let plain = r#"{"command":"create","path":"/memories/p.md","file_text":"the password is hunter2-Quagga\n"}"#;
-    ended(&home.on_store_with(&["exec", "--tenant", "a/b"], plain), 0);
+    for tenant in ["a/b", "old/t"] {
+        ended(&home.on_store_with(&["exec", "--tenant", tenant], plain), 0);
+    }
     fs::write(home.path("p2.toml"), POLICY).unwrap();
     fs::create_dir(home.path("in")).unwrap();
     fs::write(home.path("in/fine.md"), "fine\n").unwrap();

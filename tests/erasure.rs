@@ -419,7 +419,9 @@ fn files_that_have_grown_far_beyond_what_is_stored_are_written_anew_unasked() {
     for number in 0.. {
         assert!(number < 2_000, "{largest} bytes and never written anew");
         let text = format!("{number} {}\n", "x".repeat(12_000)).repeat(20);
-        assert!(!tenant.create("/memories/a.md", &text).unwrap().is_error);
+        let path = format!("/memories/{number}.md");
+        assert!(!tenant.create(&path, &text).unwrap().is_error);
+        assert!(!tenant.delete(&path).unwrap().is_error);
         if number % 20 == 0 {
             let disk = vault.stats().unwrap().backend.disk_bytes;
             largest = largest.max(disk);

@@ -35,6 +35,7 @@ mod mcp;
 mod open;
 mod output;
 mod policy;
+mod policy_args;
 mod progress;
 mod redact;
 mod rescan;
@@ -52,10 +53,11 @@ mod upgrade;
 mod verify;
 mod words;
 
-use args::{Cli, Command, PolicyCommand};
+use args::{Cli, Command};
 use failure::Stop;
 use keep_args::HoldCommand;
 use key_args::{KeyCommand, TenantCommand};
+use policy_args::PolicyCommand;
 
 pub use output::say;
 

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use strongroom::Error;
 use strongroom::policy::{self, Change, Policy};
 
-use super::args::{PolicyCheckArgs, PolicySetArgs, PolicyShowArgs};
 use super::examples;
 use super::failure::{Exit, Failure, Stop};
 use super::open;
 use super::output::Out;
+use super::policy_args::{PolicyCheckArgs, PolicySetArgs, PolicyShowArgs};
 
 pub fn show(args: &PolicyShowArgs) -> Result<(), Stop> {
     let other = args.diff.as_deref().map(load).transpose()?;

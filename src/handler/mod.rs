@@ -3,15 +3,13 @@
 //! [`Tenant::run`] reads like that line. Each command has a file of its own, which asks the
 //! steps for what it needs and writes nothing before all of them have agreed.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::audit::{ACTOR_BYTES_MAX, Draft, Outcome};
+use crate::audit::ACTOR_BYTES_MAX;
 use crate::error::Error;
-use crate::path::{Guard, MemoryPath};
 use crate::policy::EffectivePolicy;
-use crate::store::{self, Abort, Change, Picture, Store, StoreError};
+use crate::store::{self, Abort, Picture};
 use crate::wire::{self, Command, Reply};
 
 mod audit_log;
@@ -25,6 +23,7 @@ mod erase;
 mod expire;
 mod in_force;
 mod insert;
+mod line;
 mod put_bytes;
 mod redaction;
 mod rename;
@@ -38,6 +37,7 @@ mod vault;
 mod view;
 
 use in_force::InForce;
+use line::{Line, refuse};
 
 pub use audit_log::{AuditReport, Checkpoint};
 pub use backup::{BackupTargets, Erasures, RestoreSources, TenantSource, restore, verify_backup};
@@ -341,128 +341,4 @@ impl Tenant {
             }
         }
     }
-}
-
-/// What every step of one command needs, and what the audit log is told of it.
-struct Line<'a> {
-    tenant: &'a Tenant,
-    rules: &'a Rules,
-    draft: RefCell<Draft>,
-}
-
-impl<'a> Line<'a> {
-    fn new(tenant: &'a Tenant, rules: &'a Rules, command: &str) -> Self {
-        let mut draft = Draft::new(command);
-        draft.actor.clone_from(&tenant.actor);
-        draft.session.clone_from(&tenant.session);
-        Self {
-            tenant,
-            rules,
-            draft: RefCell::new(draft),
-        }
-    }
-
-    fn run(&self, command: &Command) -> Result<Reply, Error> {
-        let done = match command {
-            Command::View { path, view_range } => self.view(path, *view_range),
-            Command::Create { path, .. }
-            | Command::StrReplace { path, .. }
-            | Command::Insert { path, .. }
-            | Command::Delete { path }
-            | Command::Rename { old_path: path, .. }
-                if self.tenant.is_reader =>
-            {
-                self.refuse_to_write(path)
-            }
-            Command::Create { path, file_text } => self.create(path, file_text),
-            Command::StrReplace {
-                path,
-                old_str,
-                new_str,
-            } => self.str_replace(path, old_str, new_str),
-            Command::Insert {
-                path,
-                insert_line,
-                insert_text,
-            } => self.insert(path, *insert_line, insert_text),
-            Command::Delete { path } => self.delete(path),
-            Command::Rename { old_path, new_path } => self.rename(old_path, new_path),
-        };
-        self.settle(done)
-    }
-
-    fn refuse_to_write(&self, path: &str) -> Result<Reply, Stop> {
-        Err(refuse(texts::only_read(&self.guard(path)?)))
-    }
-
-    /// Plans a change and commits it together with its audit entry.
-    fn write<T>(&self, plan: impl FnOnce(&mut Change<'_>) -> Result<T, Stop>) -> Result<T, Stop> {
-        self.store().write(&self.tenant.tenant, |change| {
-            let value = plan(change)?;
-            change.audit(self.draft.borrow().clone());
-            Ok(value)
-        })
-    }
-
-    fn store(&self) -> &Store {
-        &self.tenant.shared.store
-    }
-
-    /// A refusal is a reply like any other; only a failure of the store is an error.
-    ///
-    /// What changed something is in the audit log by now; views and refusals are noted here.
-    fn settle(&self, done: Result<Reply, Stop>) -> Result<Reply, Error> {
-        let reply = match done {
-            Ok(reply) => reply,
-            Err(Abort::Refused(reply)) => {
-                self.draft.borrow_mut().outcome = Outcome::Refused;
-                reply
-            }
-            Err(Abort::Failed(error)) => return Err(error.into()),
-        };
-        let draft = self.draft.borrow().clone();
-        if draft.outcome == Outcome::Refused {
-            self.note_refused(draft)?;
-        } else if draft.command == VIEW {
-            self.store().note(&self.tenant.tenant, draft, true)?;
-        }
-        Ok(self.scrub_error(reply))
-    }
-
-    /// Notes what was refused, which may be so because its path holds a secret.
-    fn note_refused(&self, mut draft: Draft) -> Result<(), StoreError> {
-        for path in [&mut draft.path, &mut draft.to].into_iter().flatten() {
-            *path = self.showable(path);
-        }
-        let is_view = draft.command == VIEW;
-        self.store().note(&self.tenant.tenant, draft, is_view)
-    }
-
-    /// The guard: the only way from text to a path.
-    fn guard(&self, raw: &str) -> Result<MemoryPath, Stop> {
-        let path = Guard::new()
-            .portable_names(self.rules.effective.paths.portable_names)
-            .check(raw)
-            // The guard's messages quote what they refuse, cut at some length: a secret in
-            // it must be seen before the cut.
-            .map_err(|error| match self.secret_in(raw) {
-                None => refuse(format!("Error: {error}")),
-                Some(rule) => refuse(format!(
-                    "Error: The path was refused, and it holds what looks like a secret (rule {rule}). Use a path below /memories without it"
-                )),
-            })?;
-        let mut draft = self.draft.borrow_mut();
-        if draft.path.is_none() {
-            draft.path = Some(path.as_str().to_owned());
-        } else {
-            draft.to = Some(path.as_str().to_owned());
-        }
-        drop(draft);
-        Ok(path)
-    }
-}
-
-/// Ends a command with an error text for the model.
-fn refuse(text: impl Into<String>) -> Stop {
-    Abort::Refused(Reply::error(text))
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::args::{Command, PolicyCommand};
+use super::super::args::Command;
 use super::super::audit::args::AuditCommand;
 use super::super::failure::{Exit, Failure};
 use super::super::key_args::{KeyCommand, NewKeyArgs};
+use super::super::policy_args::PolicyCommand;
 
 /// Options whose values stay with the process that was given them.
 const KEPT: [&str; 4] = [

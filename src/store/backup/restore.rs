@@ -7,11 +7,11 @@ use crate::audit::hex;
 use crate::backend::{Backend, Batch, Copy, FileKeyStore, Item, KeyStore, SledBackend};
 use crate::key::{Random, TenantId};
 use crate::store::compact::NEW_SIZE_MAX;
-use crate::store::core::ROOM_BYTES_MIN;
 use crate::store::directory::{
     Lock, generation_name, is_occupied, make_directory, not_renamed, parent_of, sync_directory,
     take_lock,
 };
+use crate::store::growth::ROOM_BYTES_MIN;
 use crate::store::open::scan_all;
 use crate::store::safety_copy::room_bytes;
 use crate::store::{OpenMode, StoreError};
