@@ -215,6 +215,14 @@ fn making_and_restoring_a_backup_are_in_the_log() {
     assert!(detail.as_ref().unwrap().contains(&made.id), "{detail:?}");
 }
 
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// When a command began and when it was acknowledged, on one clock for all threads.
 type Log = Vec<(u64, u64)>;
 
@@ -249,13 +257,14 @@ fn a_backup_taken_under_load_is_a_state_that_some_moment_had() {
                 }
             });
         }
+        // Whatever happens, the threads end.
+        let _end = EndOnDrop(&is_over);
         for number in 0..backups {
             std::thread::sleep(Duration::from_millis(60));
             let begun = clock.fetch_add(1, Ordering::SeqCst);
             home.backup(&vault, &number.to_string());
             windows.push((begun, clock.fetch_add(1, Ordering::SeqCst)));
         }
-        is_over.store(true, Ordering::SeqCst);
     });
     vault.close().unwrap();
     let logs: Vec<Log> = logs
