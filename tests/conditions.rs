@@ -248,7 +248,7 @@ fn a_full_disk_refuses_writes_and_keeps_the_rest() {
         }
         Err(error) => assert_eq!(error.code(), Code::NoSpace, "{error}"),
     }
-    fs::remove_file(&ballast).unwrap();
+    unfill(&ballast);
     assert_filled(home.path(), count, "after no byte was left");
 
     // The same after a crash, when opening wants to copy the engine's files first.
@@ -266,7 +266,7 @@ fn a_full_disk_refuses_writes_and_keeps_the_rest() {
         }
         Err(error) => assert_eq!(error.code(), Code::NoSpace, "{error}"),
     }
-    fs::remove_file(&ballast).unwrap();
+    unfill(&ballast);
     assert_filled(home.path(), count.max(60), "after a crash without room");
 }
 
@@ -291,7 +291,7 @@ fn a_full_disk_puts_rotations_erasures_and_compaction_off_and_harms_nothing() {
         assert_eq!(done.unwrap_err().code(), Code::NoSpace);
     }
     assert_readable(&vault, 20, "no byte left");
-    fs::remove_file(&ballast).unwrap();
+    unfill(&ballast);
     // The same handle goes on once there is room.
     vault.rotate_keys(None, |_, _, _| ()).unwrap();
     vault.rotate_master(None, false, none).unwrap();
@@ -303,7 +303,7 @@ fn a_full_disk_puts_rotations_erasures_and_compaction_off_and_harms_nothing() {
         .key_file(home.path().join("key"));
     let error = builder.rotate_full(None, false, none).unwrap_err();
     assert_eq!(error.code(), Code::NoSpace, "{error}");
-    fs::remove_file(&ballast).unwrap();
+    unfill(&ballast);
     assert_filled(home.path(), 20, "after no byte was left");
     builder.rotate_full(None, false, none).unwrap();
     assert_filled(home.path(), 20, "with every key new");
@@ -322,6 +322,13 @@ fn fill(ballast: &Path) {
             }
         }
     }
+}
+
+/// Gives the room back at once: another test's child that is just being started may still hold
+/// the file open, and would keep what is only removed.
+fn unfill(ballast: &Path) {
+    fs::write(ballast, "").unwrap();
+    fs::remove_file(ballast).unwrap();
 }
 
 #[test]
