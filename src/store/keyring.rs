@@ -119,6 +119,8 @@ impl Core {
     fn rewrap_all(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<(), StoreError> {
         let mut done = HashSet::new();
         loop {
+            // A store that takes no writes leaves stale files as they are, for ever.
+            self.check_writable()?;
             while !self.rewrap_step(&mut done)? {
                 self.check_writable()?;
                 progress(done.len() as u64, self.known_heads().len() as u64);
