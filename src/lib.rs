@@ -12,6 +12,7 @@ pub mod clock;
 pub mod edit;
 mod error;
 mod handler;
+mod hex;
 pub mod key;
 pub mod path;
 pub mod policy;

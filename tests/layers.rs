@@ -11,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Low to high. Modules of one layer do not know each other.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
+    &["hex"],
     &["clock", "path", "key", "edit", "wire", "backend", "redact"],
     // `record` keeps its chains.
     &["audit"],

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::clock::UnixMillis;
+// As entries write hashes.
+pub(crate) use crate::hex::encode as hex;
 
 mod export;
 
@@ -170,11 +172,6 @@ impl Chain {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// Lower-case hexadecimal, as entries write hashes.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

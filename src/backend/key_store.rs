@@ -7,6 +7,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::hex;
+
 use super::BackendError;
 
 /// One slot of STATE in bytes: a page, so that a write of one slot cannot tear the other.
@@ -100,7 +102,7 @@ impl FileKeyStore {
     }
 
     fn tenant_path(&self, tag: &[u8; 16], ending: &str) -> PathBuf {
-        let name = hex(tag);
+        let name = hex::encode(tag);
         let shard = name.get(..2).unwrap_or("00");
         let file = format!("{name}{ending}");
         self.directory.join("keys").join(shard).join(file)
@@ -369,23 +371,8 @@ fn list_tags(keys: &Path) -> io::Result<Vec<[u8; 16]>> {
             let name = file?.file_name();
             // What a kill left half written counts too, so that it is found and removed.
             let name = name.to_str().map(|name| name.trim_end_matches(".tmp"));
-            tags.extend(name.and_then(unhex));
+            tags.extend(name.and_then(hex::decode::<16>));
         }
     }
     Ok(tags)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; 16]> {
-    if text.len() != 32 || !text.is_ascii() {
-        return None;
-    }
-    let mut tag = [0; 16];
-    for (at, byte) in tag.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
-    }
-    Some(tag)
 }

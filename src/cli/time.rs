@@ -113,7 +113,8 @@ fn end_of_day(text: &str) -> Result<UnixMillis, String> {
         .and_then(millis)
 }
 
-fn millis(timestamp: Timestamp) -> Result<UnixMillis, String> {
+/// In milliseconds since 1970.
+pub fn millis(timestamp: Timestamp) -> Result<UnixMillis, String> {
     UnixMillis::try_from(timestamp.as_millisecond()).map_err(|_| "it is before 1970".to_owned())
 }
 

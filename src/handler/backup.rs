@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::audit::Draft;
 use crate::clock::UnixMillis;
 use crate::error::Error;
+use crate::hex;
 use crate::key::{OsRandom, TenantId};
 use crate::path::TenantName;
 use crate::store::{self, BackedUp, BackupCheck, BackupError, Restored, Step};
@@ -238,7 +239,7 @@ fn certified(path: &Path) -> Result<Option<TenantId>, Error> {
     if text("certificate") != Some(CERTIFICATE) {
         return Ok(None);
     }
-    let id = text("tenant_id").and_then(unhex);
+    let id = text("tenant_id").and_then(hex::decode);
     Ok(Some(TenantId(id.ok_or(BackupError::NoErasures)?)))
 }
 
@@ -246,17 +247,6 @@ fn is_backup(path: &Path) -> bool {
     let mut magic = [0; 8];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && magic == *b"SRBACKUP"
-}
-
-fn unhex(text: &str) -> Option<[u8; 16]> {
-    let mut id = [0; 16];
-    if text.len() != 32 || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in id.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
-    }
-    Some(id)
 }
 
 /// The files of a tenant, as an import's source.

@@ -7,6 +7,7 @@ use crate::store::{NewFile, Reader};
 use crate::wire::Reply;
 
 use super::edits::Ahead;
+use super::redaction::Cleaned;
 use super::redaction::with_note;
 use super::view::image_type;
 use super::{Line, Stop, refuse, texts};
@@ -71,12 +72,7 @@ impl Line<'_> {
             let stored = match content {
                 Content::Text(text) => {
                     let cleaned = self.put_text(change, path, text, old_bytes)?;
-                    Stored {
-                        bytes: cleaned.text.len() as u64,
-                        note: cleaned.note,
-                        removed: cleaned.removed,
-                        replaced: old_bytes,
-                    }
+                    Stored::text(cleaned, old_bytes)
                 }
                 Content::Image(bytes) => {
                     self.check_image(path, bytes.len() as u64)?;
@@ -112,12 +108,7 @@ impl Line<'_> {
                 Content::Text(text) => {
                     let pseudonym = |value: &[u8]| reader.pseudonym(value);
                     let (cleaned, _lines) = self.admit_text(&pseudonym, path, text)?;
-                    Stored {
-                        bytes: cleaned.text.len() as u64,
-                        note: cleaned.note,
-                        removed: cleaned.removed,
-                        replaced: old_bytes,
-                    }
+                    Stored::text(cleaned, old_bytes)
                 }
                 Content::Image(bytes) => {
                     self.check_image(path, bytes.len() as u64)?;
@@ -170,6 +161,15 @@ impl Line<'_> {
 }
 
 impl Stored {
+    fn text(cleaned: Cleaned, replaced: Option<u64>) -> Self {
+        Self {
+            bytes: cleaned.text.len() as u64,
+            note: cleaned.note,
+            removed: cleaned.removed,
+            replaced,
+        }
+    }
+
     fn image(bytes: &[u8], replaced: Option<u64>) -> Self {
         Self {
             bytes: bytes.len() as u64,

@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::audit::hex;
 use crate::clock::UnixMillis;
 use crate::error::Error;
+use crate::hex;
 use crate::policy::TenantPattern;
 use crate::record::{Access, TOKEN_TENANTS_MAX, Token, TokenId};
 
@@ -76,7 +76,7 @@ impl Vault {
         self.shared.fill_random(&mut id)?;
         self.shared.fill_random(&mut *secret)?;
         let encoded = Zeroizing::new(Base64UrlUnpadded::encode_string(&*secret));
-        let text = Zeroizing::new(format!("{PREFIX}{}_{}", hex(&id), *encoded));
+        let text = Zeroizing::new(format!("{PREFIX}{}_{}", hex::encode(&id), *encoded));
         let token = Token {
             hash: Sha256::digest(text.as_bytes()).into(),
             label: new.label.clone(),
@@ -158,7 +158,7 @@ fn check(new: &NewToken) -> Result<(), Error> {
 
 fn info(id: TokenId, token: &Token) -> TokenInfo {
     TokenInfo {
-        id: hex(&id.0),
+        id: hex::encode(&id.0),
         label: token.label.clone(),
         access: token.access,
         // A pattern that a newer version wrote and this one cannot read covers no tenant.
@@ -174,12 +174,7 @@ fn info(id: TokenId, token: &Token) -> TokenInfo {
 
 /// Lower-case hexadecimal only, so that each token has one form.
 fn id_of(text: &str) -> Option<TokenId> {
-    let is_hex = text.len() == 2 * ID_BYTES
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let id = u64::from_str_radix(text, 16).ok().filter(|_| is_hex)?;
-    Some(TokenId(id.to_be_bytes()))
+    hex::decode(text).map(TokenId)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::hex;
+
 use super::mac::MacKey;
 
 /// Bytes of an id or tag.
@@ -16,7 +18,7 @@ macro_rules! id {
         /// 32 lower-case hexadecimal digits.
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                f.write_str(&hex::encode(&self.0))
             }
         }
     };
@@ -51,23 +53,7 @@ impl FileTag {
     /// The tag of a file name made by `Display`; `None` for anything else.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
-        let mut tag = [0; ID_BYTES];
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        if pairs.len() != ID_BYTES || !rest.is_empty() {
-            return None;
-        }
-        for (byte, [high, low]) in tag.iter_mut().zip(pairs) {
-            *byte = hex_digit(*high)? << 4 | hex_digit(*low)?;
-        }
-        Some(Self(tag))
-    }
-}
-
-fn hex_digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+        hex::decode(text).map(Self)
     }
 }
 

@@ -69,11 +69,6 @@ pub fn summary(check: &ExportCheck) -> (String, Value) {
     (table(&rows, &[1, 2]), Value::Array(chains))
 }
 
-/// Lower-case hexadecimal, as entries write hashes.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Whether the entry is the one that the checkpoint was made with.
 fn is_of(entry: &Entry, checkpoint: &Checkpoint) -> bool {
     entry.tenant == STORE_CHAIN

@@ -9,6 +9,7 @@ use strongroom::clock::UnixMillis;
 use strongroom::policy::parse_duration;
 
 use crate::cli::failure::{Exit, Failure, Stop};
+use crate::cli::time::millis;
 
 const HELP: &str = "Write a date (2026-01-31), a date with time and offset (2026-01-31T18:00:00Z), or how long ago (90d; s, m for minutes, h, d, w, y).";
 
@@ -57,10 +58,6 @@ fn is_date(text: &str) -> bool {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         })
-}
-
-fn millis(timestamp: Timestamp) -> Result<UnixMillis, String> {
-    UnixMillis::try_from(timestamp.as_millisecond()).map_err(|_| "it is before 1970".to_owned())
 }
 
 #[cfg(test)]

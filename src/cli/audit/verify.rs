@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use strongroom::audit::entry_hash;
 
 use super::args::AuditVerifyArgs;
-use super::check::hex;
 use super::printable;
 use crate::cli::failure::Stop;
 use crate::cli::open;
@@ -47,7 +46,7 @@ pub fn run(args: &AuditVerifyArgs) -> Result<(), Stop> {
     ];
     let mut intact = Vec::new();
     for (tenant, ends) in &chains {
-        let hash = hex(&entry_hash(ends.json.as_bytes()));
+        let hash = crate::hex::encode(&entry_hash(ends.json.as_bytes()));
         intact.push(json!({
             "tenant": tenant, "first": ends.first, "last": ends.last, "hash": hash,
         }));
