@@ -194,7 +194,8 @@ fn eight_threads_share_syncs() {
         THREADS * WRITES
     );
     assert!(syncs < THREADS * WRITES, "no two writes shared a sync");
-    assert!(states <= syncs + 1);
+    // Not one for each sync: what came in during a sync is durable with it, and has a STATE of its own.
+    assert!(states < THREADS * WRITES, "no two writes shared a STATE");
     vault.close().unwrap();
 }
 
