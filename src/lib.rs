@@ -21,6 +21,8 @@ pub mod redact;
 mod retention;
 mod seal;
 mod store;
+#[cfg(test)]
+mod vectors;
 pub mod wire;
 
 #[cfg(feature = "cli")]

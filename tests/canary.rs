@@ -18,9 +18,11 @@ use std::error::Error as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use store_kit::builder;
 use store_kit::needles::Needles;
@@ -180,6 +182,15 @@ struct Home {
 }
 
 impl Home {
+    fn new() -> Self {
+        let home = Self {
+            dir: tempfile::tempdir().unwrap(),
+            ear: Ear::new(),
+        };
+        fs::create_dir(home.path("tmp")).unwrap();
+        home
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -221,12 +232,8 @@ impl Home {
 
 #[test]
 fn no_canary_leaves_the_command() {
-    let mut home = Home {
-        dir: tempfile::tempdir().unwrap(),
-        ear: Ear::new(),
-    };
+    let mut home = Home::new();
     let canaries = canaries();
-    fs::create_dir(home.path("tmp")).unwrap();
     // At first nothing is scanned, so that there is something to clean up later.
     fs::write(
         home.path("open.toml"),
@@ -370,6 +377,7 @@ fn no_canary_leaves_the_command() {
         &["audit", "show", "--json"],
         &["audit", "export", "--all", "audit.jsonl"],
         &["checkpoint"],
+        &["backup", "--to", "records", "--keys", "keys"],
     ] {
         let (code, _) = home.on_store(words, "");
         assert_eq!(code, 0, "{words:?}");
@@ -401,6 +409,119 @@ fn no_canary_leaves_the_command() {
     );
 }
 
+/// All kinds of calls around some of the canaries, and the first kinds around all.
+fn some_calls() -> Vec<Value> {
+    let of = |(n, secret): (usize, &String)| {
+        let kinds = if n.is_multiple_of(5) { usize::MAX } else { 3 };
+        calls(secret, n).into_iter().take(kinds).collect::<Vec<_>>()
+    };
+    canaries().iter().enumerate().flat_map(of).collect()
+}
+
+#[test]
+#[cfg(feature = "serve")]
+fn no_canary_leaves_the_server() {
+    let mut home = Home::new();
+    let init = ["init", "--generate-key", "k", "--policy", "strict"];
+    assert_eq!(home.run(&[&init[..], &["--store", "s"]].concat(), "").0, 0);
+    let new = ["token", "create", "--label", "x", "--tenants", "t"];
+    let token = home.on_store(&new, "").1.trim().to_owned();
+    let mut server = home
+        .command(&[&["serve"], ON_STORE].concat())
+        .stderr(fs::File::create(home.path("log")).unwrap())
+        .spawn()
+        .unwrap();
+    // Its first line says that it listens; a poll, because a file cannot be waited for.
+    while !fs::read_to_string(home.path("log")).unwrap().contains('\n') {
+        assert!(server.try_wait().unwrap().is_none(), "the server ended");
+        std::thread::yield_now();
+    }
+    let send = |home: &mut Home, path: &str, token: &str, more: &str, body: &str| {
+        let mut connection = UnixStream::connect(home.path("s/http.sock")).unwrap();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n{more}\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        connection.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).unwrap();
+        home.ear.hears("an answer of the server", &answer);
+        String::from_utf8_lossy(&answer).contains("[REDACTED:")
+    };
+    let memory = "/v1/tenants/t/memory";
+    let mut removed = 0;
+    for call in some_calls() {
+        removed += usize::from(send(&mut home, memory, &token, "", &call.to_string()));
+    }
+    assert!(removed >= CANARIES, "{removed}");
+    for secret in canaries() {
+        let elsewhere = format!("/v1/tenants/{secret}/memory");
+        send(&mut home, &elsewhere, &token, "", "{}");
+        send(&mut home, memory, &secret, "", "{}");
+        let more = format!("Idempotency-Key: {secret}\r\nStrongroom-Session: {secret}\r\n");
+        send(&mut home, memory, &token, &more, &secret);
+    }
+    kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
+    let ended = server.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    home.ear.hears("stdout of the server", &ended.stdout);
+    home.ear.searches("what the server left", home.dir.path());
+}
+
+#[test]
+#[cfg(feature = "mcp")]
+fn no_canary_leaves_an_mcp_session() {
+    let mut home = Home::new();
+    let about = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
+    let mut lines = vec![
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+    ];
+    for (n, input) in some_calls().into_iter().enumerate() {
+        let params = json!({ "name": "memory", "arguments": input });
+        lines.push(
+            json!({ "jsonrpc": "2.0", "id": n + 1, "method": "tools/call", "params": params }),
+        );
+    }
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (_, said) = home.on_store(&["mcp", "--create", "--tenant", "t"], &input);
+    assert!(said.matches("[REDACTED:").count() >= CANARIES, "{said}");
+    home.ear.searches("what the session left", home.dir.path());
+}
+
+/// With every canary in its memory, stored and removed, and cores allowed by the shell.
+#[test]
+fn no_canary_leaves_a_session_that_crashes() {
+    let home = Home::new();
+    let mut command = Command::new("sh");
+    let words = [&["exec", "--create", "--tenant", "t"], ON_STORE].concat();
+    command
+        .args(["-c", "ulimit -c unlimited; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_strongroom"))
+        .args(words)
+        .current_dir(home.dir.path())
+        .env("TMPDIR", home.path("tmp"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut session = command.spawn().unwrap();
+    let mut stdin = session.stdin.take().unwrap();
+    let mut stdout = BufReader::new(session.stdout.take().unwrap());
+    for (n, secret) in canaries().iter().enumerate() {
+        writeln!(stdin, "{}", calls(secret, n)[0]).unwrap();
+        let mut answer = String::new();
+        stdout.read_line(&mut answer).unwrap();
+        assert!(answer.contains("[REDACTED:"), "{answer}");
+    }
+    kill_process(Pid::from_child(&session), Signal::ABORT).unwrap();
+    let status = session.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::ABORT.as_raw()));
+    assert!(!status.core_dumped());
+    let _gone = fs::remove_file(home.path("s/control"));
+    // The key that the session made is a file here, and no canary.
+    home.ear.searches("what the crash left", home.dir.path());
+}
+
 #[test]
 fn a_panic_of_the_command_tells_nothing() {
     let mut ear = Ear::new();
@@ -416,7 +537,12 @@ fn a_panic_of_the_command_tells_nothing() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("an internal check failed"), "{said}");
+    // The place in the source is all that it tells.
+    assert!(
+        said.contains("an internal check failed at ") && said.contains("tests/canary.rs:"),
+        "{said}"
+    );
+    assert!(!said.contains("tripped over"), "{said}");
     ear.hears("stdout of a panic", &output.stdout);
     ear.hears("stderr of a panic", &output.stderr);
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Low to high. Modules of one layer do not know each other.
 const LAYERS: [&[&str]; 9] = [
-    &["hex"],
+    &["hex", "vectors"],
     &["clock", "path", "key", "edit", "wire", "backend", "redact"],
     // `record` keeps its chains.
     &["audit"],

@@ -177,6 +177,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vectors::vector;
 
     #[test]
     fn an_entry_survives_the_round_trip_and_any_change_shows_in_its_hash() {
@@ -202,6 +203,31 @@ mod tests {
         assert_ne!(
             entry_hash(json.as_bytes()),
             entry_hash(other.to_json().as_bytes())
+        );
+    }
+
+    #[test]
+    fn an_entrys_text_and_hash_are_those_of_an_independent_implementation() {
+        let entry = Entry {
+            seq: 7,
+            time: 1_700_000_000_000,
+            tenant: hex(&[1; 16]),
+            actor: Some("dr \"x\"".to_owned()),
+            session: None,
+            command: "create".to_owned(),
+            path: Some("c2VhbGVk".to_owned()),
+            to: None,
+            outcome: Outcome::Ok,
+            rules: BTreeMap::from([("password".to_owned(), 2), ("email".to_owned(), 1)]),
+            bytes: 10,
+            detail: Some("ü".to_owned()),
+            prev: hex(&[0; 32]),
+        };
+        let json = entry.to_json();
+        assert_eq!(json, vector("audit_entry"));
+        assert_eq!(
+            hex(&entry_hash(json.as_bytes())),
+            vector("audit_entry_hash")
         );
     }
 

@@ -13,7 +13,7 @@ use super::failure::{Exit, Failure, Stop};
 use super::held::{Gate, Held};
 use super::open::Opened;
 use super::output::{print, say};
-use super::{desk, init, open};
+use super::{desk, init, memory, open};
 
 pub fn run(args: &ExecArgs) -> Result<(), Stop> {
     let opened = if args.create {
@@ -36,6 +36,7 @@ pub fn run(args: &ExecArgs) -> Result<(), Stop> {
         (Opened::Shared(_), Some(desk)) => return serve(&tenant, input, &desk.gate, &mut told),
         (Opened::Shared(vault), None) => vault,
     };
+    memory::warn_of_swap();
     let gate = Gate::new(vault.clone());
     let control = if args.no_control {
         None

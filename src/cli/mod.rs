@@ -32,6 +32,7 @@ mod key_args;
 mod keys;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod memory;
 mod open;
 mod output;
 mod policy;
@@ -59,17 +60,29 @@ use keep_args::HoldCommand;
 use key_args::{KeyCommand, TenantCommand};
 use policy_args::PolicyCommand;
 
+pub use memory::keep_private;
 pub use output::say;
 
-/// A panic's own text may quote what it tripped over, so one fixed line stands for all of them,
-/// from here on, in the whole process.
+/// A panic's own text may quote what it tripped over, so the place in the source stands for all
+/// of it, from here on, in the whole process, and for the first panic only.
 pub fn report_panics_without_data() {
     static ONCE: Once = Once::new();
-    panic::set_hook(Box::new(|_| {
+    panic::set_hook(Box::new(|info| {
         ONCE.call_once(|| {
-            say("an internal check failed; nothing was acknowledged that is not stored");
+            let place = info.location().map_or_else(String::new, |at| {
+                format!(" at {}:{}", source_name(at.file()), at.line())
+            });
+            say(&format!(
+                "an internal check failed{place}; nothing was acknowledged that is not stored"
+            ));
         });
     }));
+}
+
+/// The last four parts of a source file's path: the rest is of the machine that built this.
+fn source_name(path: &str) -> &str {
+    let cut = path.rmatch_indices('/').nth(3);
+    cut.and_then(|(at, _)| path.get(at + 1..)).unwrap_or(path)
 }
 
 /// Runs the command that the process was started with.

@@ -228,3 +228,30 @@ impl Tenant {
         Some((only.last, only.hash.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Checkpoint;
+    use crate::vectors::vector;
+
+    #[test]
+    fn a_checkpoints_line_is_that_of_an_independent_implementation_and_no_other_is_one() {
+        let checkpoint = Checkpoint {
+            store: "01".repeat(16),
+            seq: 12,
+            id: "09".repeat(16),
+        };
+        let line = vector("checkpoint_line");
+        assert_eq!(checkpoint.to_string(), line);
+        assert_eq!(Checkpoint::parse(&line), Some(checkpoint));
+        for other in [
+            line.replace("-1 ", "-2 "),
+            line.replace(" 12 ", " x "),
+            line.replace("09", "0g"),
+            format!("{line} more"),
+            line[..line.len() - 1].to_owned(),
+        ] {
+            assert_eq!(Checkpoint::parse(&other), None, "{other}");
+        }
+    }
+}

@@ -75,10 +75,9 @@ impl Vault {
         let mut secret = Zeroizing::new([0; SECRET_BYTES]);
         self.shared.fill_random(&mut id)?;
         self.shared.fill_random(&mut *secret)?;
-        let encoded = Zeroizing::new(Base64UrlUnpadded::encode_string(&*secret));
-        let text = Zeroizing::new(format!("{PREFIX}{}_{}", hex::encode(&id), *encoded));
+        let text = text_of(&id, &secret);
         let token = Token {
-            hash: Sha256::digest(text.as_bytes()).into(),
+            hash: hash_of(&text),
             label: new.label.clone(),
             access: new.access,
             tenants: new.tenants.iter().map(ToString::to_string).collect(),
@@ -133,12 +132,22 @@ impl Vault {
         let store = &self.shared.store;
         let (id, _) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let id = id_of(id)?;
-        let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         let token = store.token(id)?;
-        let is_right: bool = token.hash.ct_eq(&hash).into();
+        let is_right: bool = token.hash.ct_eq(&hash_of(text)).into();
         let is_due = token.expires.is_some_and(|at| at <= store.now());
         (is_right && !is_due).then(|| info(id, &token))
     }
+}
+
+/// A token as its holder has it.
+fn text_of(id: &[u8; ID_BYTES], secret: &[u8; SECRET_BYTES]) -> Zeroizing<String> {
+    let encoded = Zeroizing::new(Base64UrlUnpadded::encode_string(secret));
+    Zeroizing::new(format!("{PREFIX}{}_{}", hex::encode(id), *encoded))
+}
+
+/// What the store keeps of a token's text.
+fn hash_of(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
 
 fn check(new: &NewToken) -> Result<(), Error> {
@@ -183,6 +192,7 @@ mod tests {
 
     use super::*;
     use crate::clock::ManualClock;
+    use crate::vectors::vector;
 
     const NOW: UnixMillis = 1_767_225_600_000;
 
@@ -198,6 +208,13 @@ mod tests {
     fn vault(clock: &Arc<ManualClock>) -> Vault {
         let clock = Arc::clone(clock);
         Vault::builder().in_memory().clock(clock).open().unwrap()
+    }
+
+    #[test]
+    fn a_tokens_text_and_hash_are_those_of_an_independent_implementation() {
+        let text = text_of(&[1; ID_BYTES], &[2; SECRET_BYTES]);
+        assert_eq!(*text, vector("token"));
+        assert_eq!(hex::encode(&hash_of(&text)), vector("token_hash"));
     }
 
     #[test]

@@ -137,6 +137,31 @@ mod tests {
         assert_eq!(open(&key, &nonce, &aad, &sealed).unwrap().as_slice(), plain);
     }
 
+    /// RFC 8439, section 2.8.2: the construction below the extended nonce.
+    #[test]
+    fn the_crate_is_the_chacha20_poly1305_we_mean() {
+        use chacha20poly1305::ChaCha20Poly1305;
+
+        let key: [u8; 32] =
+            unhex("808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f");
+        let nonce: [u8; 12] = unhex("070000004041424344454647");
+        let aad: [u8; 12] = unhex("50515253c0c1c2c3c4c5c6c7");
+        let mut text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one \
+                      tip for the future, sunscreen would be it."
+            .to_vec();
+        let tag = ChaCha20Poly1305::new(&key.into())
+            .encrypt_inout_detached(&nonce.into(), &aad, text.as_mut_slice().into())
+            .unwrap();
+        assert_eq!(
+            hex(&text),
+            "d31a8d34648e60db7b86afbc53ef7ec2a4aded51296e08fea9e2b5a736ee62d6\
+             3dbea45e8ca9671282fafb69da92728b1a71de0a9e060b2905d6a5b67ecd3b36\
+             92ddbd7f2d778b8c9803aee328091b58fab324e4fad675945585808b4831d7bc\
+             3ff4def08e4b7a9de576d26586cec64b6116"
+        );
+        assert_eq!(hex(&tag), "1ae10b594f09e26a7e902ecbd0600691");
+    }
+
     proptest! {
         #[test]
         fn opens_what_it_sealed_and_nothing_else(

@@ -259,17 +259,38 @@ mod tests {
         );
     }
 
-    /// RFC 5869, appendix A.3 (no salt, no info): the crate is the HKDF we mean.
+    /// RFC 5869, appendices A.1 to A.3: the crate is the HKDF we mean.
     #[test]
     fn hkdf_matches_rfc_5869() {
-        let mut out = [0; 42];
-        Hkdf::<Sha256>::new(None, &[0x0b; 22])
-            .expand(b"", &mut out)
-            .unwrap();
-        assert_eq!(
-            hex(&out),
-            "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
-        );
+        let range = |from: u8, to: u8| (from..=to).collect::<Vec<u8>>();
+        for (salt, input, info, expected) in [
+            (
+                Some(range(0x00, 0x0c)),
+                vec![0x0b; 22],
+                range(0xf0, 0xf9),
+                "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865",
+            ),
+            (
+                Some(range(0x60, 0xaf)),
+                range(0x00, 0x4f),
+                range(0xb0, 0xff),
+                "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c\
+                 59045a99cac7827271cb41c65e590e09da3275600c2f09b8367793a9aca3db71\
+                 cc30c58179ec3e87c14c01d5c1f3434f1d87",
+            ),
+            (
+                None,
+                vec![0x0b; 22],
+                Vec::new(),
+                "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8",
+            ),
+        ] {
+            let mut out = vec![0; expected.len() / 2];
+            Hkdf::<Sha256>::new(salt.as_deref(), &input)
+                .expand(&info, &mut out)
+                .unwrap();
+            assert_eq!(hex(&out), expected);
+        }
     }
 
     /// Computed with Python's `cryptography` 48 (OpenSSL's Argon2id and HKDF).

@@ -25,7 +25,7 @@ mod secret;
 mod source;
 mod tenant;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub(crate) mod aead;
 pub(crate) mod mac;

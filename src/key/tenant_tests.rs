@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::key::OsRandom;
-use crate::key::testing::RandomFor;
+use crate::key::testing::{Counting, RandomFor, hex};
+use crate::vectors::vector;
 
 const STORE: StoreId = StoreId([1; 16]);
 const TAG: FileTag = FileTag([2; 16]);
@@ -33,6 +34,24 @@ fn open_error(bytes: &[u8]) -> KeyError {
 
 fn same(a: &TenantKeys, b: &TenantKeys) -> bool {
     a.encode() == b.encode()
+}
+
+#[test]
+fn a_key_file_has_the_bytes_that_an_independent_implementation_gives() {
+    let random = Counting::default();
+    let mut keys = TenantKeys::create("team/a", &random).ok().unwrap();
+    keys.add_epoch(&random).unwrap();
+    let wrap = SecretKey::copy_of(&[8; 32]).derive("strongroom/v1/tenant-keys");
+    let file = keys.seal(&wrap, STORE, TAG, &random).unwrap();
+    assert_eq!(hex(&file), vector("tenant_key_file"));
+    for (key, name) in [
+        (keys.name_key(), "names"),
+        (keys.inventory_key(), "inventory"),
+        (keys.pseudonym_key(), "pseudonyms"),
+        (keys.audit_path_key(), "audit_paths"),
+    ] {
+        assert_eq!(hex(key.expose()), vector(name), "{name}");
+    }
 }
 
 #[test]

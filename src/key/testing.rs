@@ -1,10 +1,10 @@
 //! Helpers for this layer's tests.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::{Credential, KeyError, OsRandom, Random, SecretKey, SlotKind};
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -14,13 +14,13 @@ pub(super) fn unhex<const N: usize>(text: &str) -> [u8; N] {
 }
 
 /// A key credential with the byte `f(i)` at place i.
-pub(super) fn raw_credential(f: impl Fn(u8) -> u8) -> Credential {
+pub(crate) fn raw_credential(f: impl Fn(u8) -> u8) -> Credential {
     let key = std::array::from_fn(|i| f(u8::try_from(i).unwrap()));
     Credential::from_key(SecretKey::copy_of(&key), SlotKind::KeyFile)
 }
 
 /// A source that always fails, after it has written something.
-pub(super) struct FailingRandom;
+pub(crate) struct FailingRandom;
 
 impl Random for FailingRandom {
     fn fill(&self, out: &mut [u8]) -> Result<(), KeyError> {
@@ -39,5 +39,16 @@ impl Random for RandomFor {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
         left.map_err(|_| KeyError::Random)?;
         OsRandom.fill(out)
+    }
+}
+
+/// A source whose n-th draw is bytes of the value n, from 1.
+#[derive(Default)]
+pub(crate) struct Counting(AtomicU8);
+
+impl Random for Counting {
+    fn fill(&self, out: &mut [u8]) -> Result<(), KeyError> {
+        out.fill(self.0.fetch_add(1, Ordering::Relaxed) + 1);
+        Ok(())
     }
 }

@@ -62,6 +62,16 @@ mod tests {
         assert_eq!(hash, SetHash([0xFF; 32]));
     }
 
+    #[test]
+    fn the_sum_is_that_of_an_independent_implementation() {
+        let mut hash = SetHash::default();
+        for term in crate::vectors::vector("set_terms").as_bytes().chunks(64) {
+            hash.add(&crate::hex::decode(std::str::from_utf8(term).unwrap()).unwrap());
+        }
+        let expected = crate::vectors::vector("set_hash");
+        assert_eq!(crate::hex::encode(&hash.0), expected);
+    }
+
     proptest! {
         #[test]
         fn order_does_not_matter_and_removal_undoes(a: [u8; 32], b: [u8; 32], c: [u8; 32]) {

@@ -176,3 +176,97 @@ pub(crate) enum SealError {
     #[error(transparent)]
     Key(#[from] KeyError),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex;
+    use crate::key::SecretKey;
+    use crate::key::testing::Counting;
+    use crate::vectors::vector;
+
+    fn entry_key() -> Vec<u8> {
+        [&[3][..], &[1; 16], &[5; 16], &[6; 16]].concat()
+    }
+
+    fn place(key: &[u8]) -> Place<'_> {
+        Place {
+            store: StoreId([1; 16]),
+            epoch: 2,
+            key,
+        }
+    }
+
+    #[test]
+    fn sealed_records_have_the_bytes_that_an_independent_implementation_gives() {
+        let cipher = Cipher::new(&SecretKey::copy_of(&[3; 32]));
+        let key = entry_key();
+        let random = Counting::default();
+        let record = seal_record(&place(&key), &cipher, &random, b"fields of a record").unwrap();
+        assert_eq!(hex::encode(&record), vector("record"));
+        let inventory = SecretKey::copy_of(&[2; 32]).derive("strongroom/v1/inventory");
+        let term = record_mac(&MacKey::new(&inventory), &key, &record);
+        assert_eq!(hex::encode(&term), vector("record_term"));
+
+        let key = [&[4][..], &[1; 16], &[7; 16], &[0, 0, 0, 1]].concat();
+        let mut padded = b"a piece".to_vec();
+        padded.resize(300, 0);
+        let chunk = seal(&place(&key), &cipher, &Counting::default(), &padded).unwrap();
+        assert_eq!(hex::encode(&chunk), vector("chunk"));
+        assert_eq!(*open(&place(&key), &cipher, &chunk).unwrap(), padded);
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_other_length_is_refused() {
+        let cipher = Cipher::new(&SecretKey::copy_of(&[3; 32]));
+        let key = entry_key();
+        let random = Counting::default();
+        let value = seal_record(&place(&key), &cipher, &random, b"fields").unwrap();
+        assert_eq!(
+            *open_record(&place(&key), &cipher, &value).unwrap(),
+            b"fields"
+        );
+        for at in 0..value.len() {
+            let mut other = value.clone();
+            other[at] ^= 1;
+            assert!(open_record(&place(&key), &cipher, &other).is_err(), "{at}");
+            assert!(
+                open_record(&place(&key), &cipher, &value[..at]).is_err(),
+                "{at}"
+            );
+        }
+        assert!(open_record(&place(&key[1..]), &cipher, &value).is_err());
+    }
+
+    #[test]
+    fn padding_that_is_wrong_under_the_right_key_is_refused() {
+        let cipher = Cipher::new(&SecretKey::copy_of(&[3; 32]));
+        let key = entry_key();
+        let opens = |padded: &[u8]| {
+            let value = seal(&place(&key), &cipher, &Counting::default(), padded).unwrap();
+            open_record(&place(&key), &cipher, &value).is_ok()
+        };
+        let mut padded = [0; 512];
+        assert!(opens(&padded[..256]));
+        for (what, wrong) in [
+            ("no length", &padded[..3]),
+            ("no whole block", &padded[..255]),
+            ("a block too many", &padded[..]),
+        ] {
+            assert!(!opens(wrong), "{what}");
+        }
+        padded[255] = 1;
+        assert!(!opens(&padded[..256]), "something after the end");
+        padded[..4].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert!(!opens(&padded[..256]), "a length beyond the end");
+    }
+
+    #[test]
+    fn without_randomness_nothing_is_sealed() {
+        let cipher = Cipher::new(&SecretKey::copy_of(&[3; 32]));
+        let failing = crate::key::testing::FailingRandom;
+        let key = entry_key();
+        assert!(seal(&place(&key), &cipher, &failing, b"text").is_err());
+        assert!(seal_record(&place(&key), &cipher, &failing, b"text").is_err());
+    }
+}

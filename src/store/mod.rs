@@ -27,6 +27,8 @@ mod clock;
 mod compact;
 mod content;
 mod core;
+#[cfg(test)]
+mod derivation_tests;
 mod directory;
 mod durability;
 mod erase;

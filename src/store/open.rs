@@ -243,7 +243,7 @@ pub(crate) fn generation(
     Ok((state.generation, state.clean))
 }
 
-fn crypto(keyring: &Keyring) -> StoreCrypto {
+pub(super) fn crypto(keyring: &Keyring) -> StoreCrypto {
     let keys = keyring.store_keys();
     StoreCrypto {
         id: keyring.store_id(),

@@ -14,8 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::StoreArgs;
 use super::audit::args::ActorArgs;
 use super::failure::{Exit, Failure, Stop};
-use super::keys;
 use super::output::say;
+use super::{keys, memory};
 
 mod drain;
 mod server;
@@ -58,6 +58,7 @@ pub fn run(args: &McpArgs) -> Result<(), Stop> {
             actor.session.as_deref(),
         )
         .map_err(failed)?;
+    memory::warn_of_swap();
     if io::stdin().is_terminal() {
         say("waiting for a client of the Model Context Protocol on stdin; Ctrl-D ends");
     }

@@ -17,6 +17,7 @@ use super::args::StoreArgs;
 use super::control::Control;
 use super::failure::{Exit, Failure, Stop};
 use super::held::Gate;
+use super::memory;
 use super::open::{self, Opened};
 
 mod answer;
@@ -101,6 +102,9 @@ async fn serve(args: &ServeArgs, gate: &Arc<Gate>) -> Result<(), Failure> {
     let app = App::new(Arc::clone(gate), log, listener.hosts(&args.allow_host));
     app.log
         .event("listening", json!({ "on": listener.shown() }));
+    if let Some(warning) = memory::swap_warning() {
+        app.log.event("warning", json!({ "text": warning }));
+    }
     let router = app.router();
     let (stop, stopped) = watch::channel(());
     let mut connections = JoinSet::new();

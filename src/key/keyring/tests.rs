@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::key::OsRandom;
-use crate::key::testing::{FailingRandom, RandomFor, raw_credential};
+use crate::key::testing::{Counting, FailingRandom, RandomFor, hex, raw_credential};
+use crate::vectors::vector;
 
 const SLOT: NewSlot<'_> = NewSlot {
     label: "first",
@@ -57,6 +58,25 @@ fn fix_checksum(bytes: &mut [u8], n: usize) {
     let start = SLOT_AT + n * SLOT_BYTES;
     let sum = crate::key::mac::sha256(&[&bytes[start..start + CHECKSUM_AT]]);
     bytes[start + CHECKSUM_AT..start + SLOT_BYTES].copy_from_slice(&sum);
+}
+
+#[test]
+fn a_keyring_has_the_bytes_that_an_independent_implementation_gives() {
+    let random = Counting::default();
+    let key = raw_credential(|i| i);
+    let mut keyring = Keyring::create(Suite::XChaCha20Poly1305, &key, SLOT, &random)
+        .ok()
+        .unwrap();
+    assert_eq!(hex(&keyring.encode()), vector("keyring_one_slot"));
+    let second = NewSlot {
+        label: "second",
+        ..SLOT
+    };
+    let passphrase = passphrase("pa\u{308}ssword of a test");
+    keyring.add_slot(&passphrase, second, &random).unwrap();
+    assert_eq!(hex(&keyring.encode()), vector("keyring_two_slots"));
+    let proof = keyring.prove(b"a challenge");
+    assert_eq!(hex(&proof), vector("control_proof"));
 }
 
 #[test]
