@@ -11,6 +11,8 @@ pub mod cli;
 pub mod clock;
 pub mod edit;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handler;
 mod hex;
 pub mod key;

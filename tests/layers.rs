@@ -21,7 +21,8 @@ const LAYERS: [&[&str]; 9] = [
     &["retention"],
     &["store"],
     &["error"],
-    &["handler"],
+    // `fuzzing` is built for the fuzz targets only.
+    &["handler", "fuzzing"],
     &["cli"],
 ];
 

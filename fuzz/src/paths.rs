@@ -155,30 +155,15 @@ impl<'a> Arbitrary<'a> for RawPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::built;
     use strongroom::path::Guard;
-
-    /// Random bytes as a fuzzer without feedback would give them (xorshift64, fixed seed).
-    fn random_inputs(count: usize) -> impl Iterator<Item = RawPath> {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut next = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        (0..count).map(move |_| {
-            let length = (next() % 96) as usize;
-            let bytes: Vec<u8> = (0..length).map(|_| (next() >> 32) as u8).collect();
-            RawPath::arbitrary(&mut Unstructured::new(&bytes)).expect("the builder takes any bytes")
-        })
-    }
 
     #[test]
     fn at_least_three_in_ten_built_paths_are_accepted() {
         let count = 20_000;
         let guard = Guard::new();
-        let mut accepted: Vec<_> = random_inputs(count)
-            .filter_map(|raw| guard.check(&raw.0).ok())
+        let mut accepted: Vec<_> = built(count, 96)
+            .filter_map(|RawPath(raw)| guard.check(&raw).ok())
             .collect();
         let ratio = accepted.len() as f64 / count as f64;
         accepted.sort();

@@ -70,6 +70,8 @@ pub(crate) use open::{Ground, check, create, start};
 pub use picture::{Amount, Band, Picture};
 pub(crate) use reader::Reader;
 pub(crate) use rekey::rekey;
+#[cfg(fuzzing)]
+pub(crate) use state::{is_state_slot, new_state_slot};
 pub use stats::{StoreStats, TenantStats};
 pub(crate) use survey::Surveyed;
 pub use sweep::Swept;

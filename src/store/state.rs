@@ -115,6 +115,25 @@ pub(super) fn write(
     Ok(keys.write(Item::State, state.copy(), &state.encode(store, key))?)
 }
 
+/// For the fuzz targets: a slot with this counter.
+#[cfg(fuzzing)]
+pub(crate) fn new_state_slot(counter: u64, store: StoreId, key: &MacKey) -> Vec<u8> {
+    let state = State {
+        counter,
+        generation: 1,
+        seq: counter,
+        root_digest: [3; 32],
+        clean: false,
+    };
+    state.encode(store, key)
+}
+
+/// For the fuzz targets: whether a slot counts.
+#[cfg(fuzzing)]
+pub(crate) fn is_state_slot(slot: &[u8], store: StoreId, key: &MacKey) -> bool {
+    State::decode(slot, store, key).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
