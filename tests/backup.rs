@@ -695,6 +695,124 @@ fn an_erasure_after_all_keys_were_made_new_reaches_an_older_backup() {
     assert_tree(&vault, "kept", &kept);
 }
 
+fn rotate_all_keys(home: &Home, times: usize) {
+    for _ in 0..times {
+        home.builder("store")
+            .rotate_full(None, false, |_, _| ())
+            .unwrap();
+    }
+}
+
+/// The tenant had three ids by the time it was erased. Backups know it under any of them, and
+/// what names its erasure must name them all.
+#[test]
+fn an_erasure_reaches_backups_from_before_any_number_of_rotations_of_all_keys() {
+    for policy in [audited(), plain_policy()] {
+        let home = Home::new();
+        let vault = home
+            .builder("store")
+            .policy(policy)
+            .create(true)
+            .open()
+            .unwrap();
+        let kept = fill(&vault, "kept", 10);
+        home.backup(&vault, "without");
+        fill(&vault, "gone", 10);
+        home.backup(&vault, "first");
+        vault.close().unwrap();
+        rotate_all_keys(&home, 1);
+        let vault = home.open("store");
+        home.backup(&vault, "second");
+        vault.close().unwrap();
+        rotate_all_keys(&home, 1);
+        let vault = home.open("store");
+        home.backup(&vault, "third");
+        let erased = vault.erase_tenant("gone", |_, _| ()).unwrap();
+        assert_eq!(erased.former_ids.len(), 2);
+        let certificate = vault.certificate(&erased, Some("gone")).to_string();
+        assert!(vault.verify_erasure(&certificate).unwrap().holds());
+        fs::write(home.path("certificate"), certificate).unwrap();
+        home.backup(&vault, "last");
+        let mut of_store = Erasures::new();
+        of_store.add_store(&vault);
+        vault.close().unwrap();
+
+        let mut ways = vec![of_store];
+        for file in ["last.backup", "last.keys", "certificate"] {
+            let mut erased = Erasures::new();
+            erased.add_file(&home.path(file)).unwrap();
+            ways.push(erased);
+        }
+        for (number, erased) in ways.iter().enumerate() {
+            assert_eq!(erased.len(), 3, "{number}");
+            for name in ["without", "first", "second", "third"] {
+                let to = format!("{name}-{number}");
+                home.restore_with(name, name, &to, erased).unwrap();
+                let vault = home.open(&to);
+                assert!(!exists(&vault, "gone"), "{to}");
+                assert_tree(&vault, "kept", &kept);
+                vault.close().unwrap();
+            }
+        }
+        // Told by nobody, an older backup still has it.
+        home.restore("second", "plain").unwrap();
+        assert!(exists(&home.open("plain"), "gone"));
+    }
+}
+
+/// After an erasure no key that comes later changes what is known of it, its name included.
+#[test]
+fn an_erasure_before_any_number_of_rotations_of_all_keys_stays_known() {
+    let home = Home::new();
+    let vault = home.create();
+    fill(&vault, "gone", 10);
+    fill(&vault, "again", 10);
+    home.backup(&vault, "old");
+    let first = vault.erase_tenant("gone", |_, _| ()).unwrap();
+    vault.erase_tenant("again", |_, _| ()).unwrap();
+    // Another tenant has the name by now, and lives on through all rotations.
+    let again = fill(&vault, "again", 4);
+    home.backup(&vault, "between");
+    vault.close().unwrap();
+    rotate_all_keys(&home, 2);
+    let vault = home.open("store");
+    let named = vault.erased_as("gone").unwrap();
+    assert_eq!(named.len(), 1);
+    assert_eq!(named[0].tenant_id, first.tenant_id);
+    assert!(named[0].former_ids.is_empty());
+    assert_eq!(vault.erased_as("again").unwrap().len(), 1);
+    assert!(vault.erased_as("never").unwrap().is_empty());
+    let certificate = vault.certificate(&named[0], Some("gone"));
+    assert_eq!(certificate["tenant"], "gone");
+    assert!(vault.certificate(&named[0], Some("again"))["tenant"].is_null());
+    assert!(
+        vault
+            .verify_erasure(&certificate.to_string())
+            .unwrap()
+            .holds()
+    );
+    assert_tree(&vault, "again", &again);
+    let mut erased = Erasures::new();
+    erased.add_store(&vault);
+    home.backup(&vault, "new");
+    vault.close().unwrap();
+    assert_eq!(erased.len(), 2);
+    home.restore_with("old", "old", "restored", &erased)
+        .unwrap();
+    let vault = home.open("restored");
+    assert!(!exists(&vault, "gone") && !exists(&vault, "again"));
+    assert_eq!(vault.erased_as("gone").unwrap().len(), 1);
+    vault.close().unwrap();
+    // The tenant that has the name now was never erased.
+    for name in ["between", "new"] {
+        home.restore_with(name, name, &format!("from-{name}"), &erased)
+            .unwrap();
+        let vault = home.open(&format!("from-{name}"));
+        assert!(!exists(&vault, "gone"));
+        assert_tree(&vault, "again", &again);
+    }
+}
+
 #[test]
 fn a_tenants_files_come_back_into_the_live_store() {
     let home = Home::new();

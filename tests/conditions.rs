@@ -193,6 +193,46 @@ impl Drop for Mount {
     }
 }
 
+/// What makes room must be possible where there is none for writes.
+#[test]
+fn on_a_full_disk_something_can_be_deleted_and_erased() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(_mount) = Mount::new(home.path(), &["-t", "tmpfs", "-o", "size=24m", "tmpfs"]) else {
+        return;
+    };
+    filled(home.path());
+    let vault = open(home.path(), false).unwrap();
+    let other = vault.tenant("two").unwrap();
+    assert!(!other.create("/memories/a.md", "a\n").unwrap().is_error);
+    let tenant = vault.tenant("one").unwrap();
+    let mut count = 20;
+    let error = loop {
+        match tenant.create(&path(count), &text(count)) {
+            Ok(reply) => assert!(!reply.is_error),
+            Err(error) => break error,
+        }
+        count += 1;
+        assert!(count < 20_000, "the disk never gets full");
+    };
+    assert_eq!(error.code(), Code::NoSpace, "{error}");
+    assert!(!tenant.delete(&path(3)).unwrap().is_error);
+    assert!(!tenant.delete("/memories/d1").unwrap().is_error);
+    let erased = vault.erase_tenant("two", |_, _| ()).unwrap();
+    assert!(erased.deleted.is_some());
+    // Nothing else got through meanwhile.
+    let error = tenant.create(&path(count), &text(count)).unwrap_err();
+    assert_eq!(error.code(), Code::NoSpace, "{error}");
+    assert_whole(&vault, "full disk");
+    vault.close().unwrap();
+    let vault = open(home.path(), false).unwrap();
+    let tenant = vault.tenant("one").unwrap();
+    for gone in [path(3), path(1)] {
+        assert!(tenant.view(&gone, None).unwrap().is_error, "{gone}");
+    }
+    assert!(!tenant.view(&path(2), None).unwrap().is_error);
+    assert_whole(&vault, "opened again");
+}
+
 #[test]
 fn a_full_disk_refuses_writes_and_keeps_the_rest() {
     let home = tempfile::tempdir().unwrap();

@@ -102,6 +102,9 @@ impl Vault {
             self.read_chain(Some(chain), &mut report, &mut each)?;
         }
         for erased in store.erased() {
+            if erased.state == ErasureState::Rekeyed && erased.audit_last == 0 {
+                continue;
+            }
             let what = match erased.state {
                 ErasureState::Rekeyed => "former id",
                 _ => "erased tenant",

@@ -69,7 +69,7 @@ impl Erasures {
     /// [`BackupError::NoErasures`] for any other file, or as [`verify_backup`].
     pub fn add_file(&mut self, path: &Path) -> Result<(), Error> {
         match certified(path)? {
-            Some(id) => self.0.push(id),
+            Some(ids) => self.0.extend(ids),
             None => match store::erased_in(path) {
                 Err(BackupError::Damaged(_)) if !is_backup(path) => {
                     return Err(BackupError::NoErasures.into());
@@ -223,8 +223,9 @@ pub fn verify_backup(
     Ok(store::check_backup(path.as_ref(), &mut progress)?)
 }
 
-/// The tenant id in a certificate; `None` for a file that is none.
-fn certified(path: &Path) -> Result<Option<TenantId>, Error> {
+/// The tenant's ids in a certificate, the one it had last and those before; `None` for a file
+/// that is none.
+fn certified(path: &Path) -> Result<Option<Vec<TenantId>>, Error> {
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(CERTIFICATE_BYTES_MAX).read_to_end(&mut bytes))
@@ -239,8 +240,17 @@ fn certified(path: &Path) -> Result<Option<TenantId>, Error> {
     if text("certificate") != Some(CERTIFICATE) {
         return Ok(None);
     }
-    let id = text("tenant_id").and_then(hex::decode);
-    Ok(Some(TenantId(id.ok_or(BackupError::NoErasures)?)))
+    let last = certificate.get("tenant_id");
+    let former = certificate
+        .get("former_tenant_ids")
+        .and_then(Value::as_array);
+    let ids = last.into_iter().chain(former.into_iter().flatten());
+    let id = |value: &Value| value.as_str().and_then(hex::decode).map(TenantId);
+    let ids: Option<Vec<TenantId>> = ids.map(id).collect();
+    match ids {
+        Some(ids) if last.is_some() => Ok(Some(ids)),
+        _ => Err(BackupError::NoErasures.into()),
+    }
 }
 
 fn is_backup(path: &Path) -> bool {

@@ -226,14 +226,17 @@ impl VaultBuilder {
         path: &Path,
         credential: impl Fn() -> Result<Credential, Error>,
     ) -> Result<Vault, Error> {
+        let mut made_with = None;
         let directory = match StoreDirectory::lock(path, self.mode) {
             Err(StoreError::NotAStore) if self.create && self.mode == OpenMode::ReadWrite => {
-                self.create_directory(path, &credential()?)?
+                self.create_directory(path, made_with.insert(credential()?))?
             }
             locked => locked?,
         };
         let copies = directory.keyring_copies()?;
-        let opened = open_keyring(&copies, &credential()?)?;
+        // Asking a second time could mean a second prompt, or a second run of a command.
+        let credential = made_with.map_or_else(credential, Ok)?;
+        let opened = open_keyring(&copies, &credential)?;
         let store = directory.open(
             opened.keyring,
             opened.repair.is_some(),

@@ -93,9 +93,9 @@ impl Vault {
     /// [`Error::TenantName`].
     pub fn erased_as(&self, name: &str) -> Result<Vec<Erased>, Error> {
         let name = TenantName::parse(name)?;
-        let tag = self.shared.store.file_tag(name.as_str()).to_string();
+        let store = &self.shared.store;
         let mut all = self.erased();
-        all.retain(|erased| erased.file_tag == tag);
+        all.retain(|erased| store.was_named(erased, name.as_str()));
         Ok(all)
     }
 
@@ -104,13 +104,14 @@ impl Vault {
     #[must_use]
     pub fn certificate(&self, erased: &Erased, name: Option<&str>) -> Value {
         let store = &self.shared.store;
-        let name = name.filter(|name| store.file_tag(name).to_string() == erased.file_tag);
+        let name = name.filter(|name| store.was_named(erased, name));
         let wrapped: Vec<String> = erased.traces.iter().map(|trace| hex(trace)).collect();
         let mut certificate = json!({
             "certificate": CERTIFICATE,
             "store": store.id().to_string(),
             "tenant": name,
             "tenant_id": erased.tenant_id,
+            "former_tenant_ids": erased.former_ids,
             "file_tag": erased.file_tag,
             "state": state_word(erased.state),
             "started_ms": erased.started,

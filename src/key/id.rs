@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::hex;
 
+use super::SecretKey;
 use super::mac::MacKey;
 
 /// Bytes of an id or tag.
@@ -43,11 +44,7 @@ id! {
 impl FileTag {
     /// The tag of the tenant `name`; `tag_key` is the store's tag key.
     pub(crate) fn of(tag_key: &MacKey, name: &str) -> Self {
-        let mut tag = [0; ID_BYTES];
-        for (to, from) in tag.iter_mut().zip(tag_key.mac(&[name.as_bytes()])) {
-            *to = from;
-        }
-        Self(tag)
+        Self(first_half(tag_key.mac(&[name.as_bytes()])))
     }
 
     /// The tag of a file name made by `Display`; `None` for anything else.
@@ -57,12 +54,33 @@ impl FileTag {
     }
 }
 
+impl TenantId {
+    /// What tells, of an erased tenant, whether this was its name: the first 16 bytes of
+    /// HMAC-SHA256(tenant id, label, name). It stays right when the store's tag key changes.
+    pub(crate) fn name_check(self, name: &str) -> [u8; ID_BYTES] {
+        const LABEL: &[u8] = b"strongroom/v1/erased-name";
+        let mut key = [0; super::KEY_BYTES];
+        for (to, from) in key.iter_mut().zip(self.0) {
+            *to = from;
+        }
+        let key = MacKey::new(&SecretKey::copy_of(&key));
+        first_half(key.mac(&[LABEL, name.as_bytes()]))
+    }
+}
+
+fn first_half(hash: [u8; 2 * ID_BYTES]) -> [u8; ID_BYTES] {
+    let mut half = [0; ID_BYTES];
+    for (to, from) in half.iter_mut().zip(hash) {
+        *to = from;
+    }
+    half
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::key::SecretKey;
 
     /// Computed with Python's hmac.
     #[test]

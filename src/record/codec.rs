@@ -97,6 +97,11 @@ impl<'a> Decoder<'a> {
         String::from_utf8(bytes.to_vec()).map_err(|_| self.malformed())
     }
 
+    /// Whether anything is left: fields that the first records of this kind did not have.
+    pub(super) fn has_more(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
     pub(super) fn finish(self) -> Result<(), RecordError> {
         if self.rest.is_empty() {
             Ok(())

@@ -69,10 +69,22 @@ pub enum ErasureStage {
 /// Bytes of a trace: what is looked for in raw files to tell that a wrapped key is gone.
 pub const TRACE_BYTES: usize = 24;
 
+/// What else is known of a tenant that is no more. Erasures from before this was written lack it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trail {
+    /// Nothing.
+    None,
+    /// The id that the tenant got when all keys were made new.
+    Next(TenantId),
+    /// What tells whether a name was the tenant's, see [`TenantId::name_check`].
+    Name([u8; 16]),
+}
+
 /// The erasure of a tenant, and for good what remains of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasure {
-    /// The tenant's file tag. Another tenant may have the name, and so the tag, by now.
+    /// The tenant's file tag, under the store's keys of the time. Another tenant may have the
+    /// name, and so the tag, by now.
     pub tag: FileTag,
     /// The id that the tenant had.
     pub tenant: TenantId,
@@ -88,6 +100,8 @@ pub struct Erasure {
     pub audit: Chain,
     /// Parts of the key file that hold no key material and occur nowhere else: at most 4.
     pub traces: Vec<[u8; TRACE_BYTES]>,
+    /// What leads to the tenant's next id, or from its name.
+    pub trail: Trail,
 }
 
 /// The most traces of one erasure.
@@ -245,6 +259,15 @@ impl Erasure {
         for trace in &self.traces {
             out.array(trace);
         }
+        match &self.trail {
+            Trail::None => {}
+            Trail::Next(tenant) => {
+                out.u8(1).array(&tenant.0);
+            }
+            Trail::Name(check) => {
+                out.u8(2).array(check);
+            }
+        }
     }
 
     fn decode(from: &mut Decoder<'_>) -> Result<Self, RecordError> {
@@ -268,6 +291,14 @@ impl Erasure {
         for _ in 0..count {
             traces.push(from.array()?);
         }
+        let trail = match from.has_more() {
+            false => Trail::None,
+            true => match from.u8()? {
+                1 => Trail::Next(TenantId(from.array()?)),
+                2 => Trail::Name(from.array()?),
+                _ => return Err(from.malformed()),
+            },
+        };
         Ok(Self {
             tag,
             tenant,
@@ -277,6 +308,7 @@ impl Erasure {
             purged,
             audit,
             traces,
+            trail,
         })
     }
 }

@@ -20,7 +20,8 @@ pub use ids::{ContentId, JobId, NameTag, NodeId, RecordKey, TokenId};
 
 pub use crate::key::TenantId;
 pub use job::{
-    Erasure, ErasureStage, JOB_DIRECTORIES_MAX, Job, Removal, Rotation, TRACE_BYTES, TrashDirectory,
+    Erasure, ErasureStage, JOB_DIRECTORIES_MAX, Job, Removal, Rotation, TRACE_BYTES, Trail,
+    TrashDirectory,
 };
 pub use root::{Head, Jumps, LastRuns, Root, Run};
 pub use set_hash::SetHash;

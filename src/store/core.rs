@@ -285,7 +285,7 @@ impl Core {
         mut batch: Batch,
         changes: Vec<TopChange>,
     ) -> Result<u64, StoreError> {
-        self.check_room(&batch)?;
+        self.check_room(&batch, &changes)?;
         let mut top = self.lock_top();
         // Under the lock: whoever closes the store, or fails, does so under it too.
         self.check_writable()?;

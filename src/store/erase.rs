@@ -8,11 +8,12 @@ use crate::backend::Batch;
 use crate::clock::UnixMillis;
 use crate::key::{FileTag, TenantId};
 use crate::path::TenantName;
-use crate::record::{Erasure, ErasureStage, Head, Job, JobId, RecordKey, TRACE_BYTES};
+use crate::record::{Erasure, ErasureStage, Head, Job, JobId, RecordKey, TRACE_BYTES, Trail};
 
 use super::core::{Core, Extra, TopChange};
 use super::index::short;
 use super::job_list::StoredJob;
+use super::lineage::Lineage;
 use super::tenant::Tenant;
 use super::{Abort, AuditRecord, Store, StoreError};
 
@@ -41,7 +42,11 @@ pub enum ErasureState {
 pub struct Erased {
     /// The id that the tenant had, in hexadecimal.
     pub tenant_id: String,
-    /// The file tag of its name, in hexadecimal: the same for every tenant of that name.
+    /// The ids that it had before rotations of all keys, in hexadecimal: older backups know it
+    /// under these.
+    pub former_ids: Vec<String>,
+    /// The file tag of its name, in hexadecimal: the same for every tenant of that name, until
+    /// all keys are made new.
     pub file_tag: String,
     /// How far the erasure is.
     pub state: ErasureState,
@@ -56,13 +61,20 @@ pub struct Erased {
     /// The hash of that entry, in hexadecimal.
     pub audit_tip: String,
     pub(crate) traces: Vec<[u8; TRACE_BYTES]>,
+    trail: Trail,
+    id: TenantId,
 }
 
 impl Erased {
-    fn of(job: &Erasure) -> Self {
+    fn of(job: &Erasure, lineage: &Lineage) -> Self {
         let at = |time: UnixMillis| (time > 0).then_some(time);
         Self {
             tenant_id: job.tenant.to_string(),
+            former_ids: lineage
+                .former(job.tenant)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             file_tag: job.tag.to_string(),
             state: match job.stage {
                 ErasureStage::KeyFile | ErasureStage::Records => ErasureState::Running,
@@ -76,6 +88,8 @@ impl Erased {
             audit_last: job.audit.last,
             audit_tip: hex(&job.audit.tip),
             traces: job.traces.clone(),
+            trail: job.trail,
+            id: job.tenant,
         }
     }
 }
@@ -89,10 +103,7 @@ impl Store {
     pub(crate) fn begin_erasure(&self, name: &TenantName) -> Result<JobId, Abort<Option<String>>> {
         match self.core.tenant(name) {
             Ok(tenant) => self.core.begin_erasure(&tenant),
-            Err(error) if error.is_lost_key() => {
-                let tag = self.file_tag(name.as_str());
-                self.core.begin_erasure_without_keys(tag)
-            }
+            Err(error) if error.is_lost_key() => self.core.begin_erasure_without_keys(name),
             Err(error) => Err(error.into()),
         }
     }
@@ -101,23 +112,29 @@ impl Store {
     pub(crate) fn erased(&self) -> Vec<Erased> {
         let mut all = self.core.erasures();
         all.sort_unstable_by_key(|job| (job.started, job.tenant));
-        all.iter().map(Erased::of).collect()
+        let lineage = Lineage::of(&all);
+        all.iter().map(|job| Erased::of(job, &lineage)).collect()
     }
 
     /// The erasure of a job.
     pub(crate) fn erased_by(&self, id: JobId) -> Option<Erased> {
+        let all = self.core.erasures();
         let waiting = lock(&self.core.jobs.waiting);
         let erased = lock(&self.core.jobs.erased);
         let stored = erased.get(&id).or_else(|| waiting.get(&id))?;
         match &stored.job {
-            Job::Erase(job) => Some(Erased::of(job)),
+            Job::Erase(job) => Some(Erased::of(job, &Lineage::of(&all))),
             _ => None,
         }
     }
 
-    /// The file tag that a tenant of this name has.
-    pub(crate) fn file_tag(&self, name: &str) -> FileTag {
-        FileTag::of(&self.core.crypto.tag, name)
+    /// Whether this was an erased tenant's name.
+    pub(crate) fn was_named(&self, erased: &Erased, name: &str) -> bool {
+        match erased.trail {
+            Trail::Name(check) => erased.id.name_check(name) == check,
+            // The tag holds until all keys are made new.
+            _ => self.core.tag_of(name).to_string() == erased.file_tag,
+        }
     }
 
     /// A keyed hash by which a certificate of this store is known.
@@ -178,6 +195,11 @@ fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Core {
+    /// The file tag that a tenant of this name has.
+    fn tag_of(&self, name: &str) -> FileTag {
+        FileTag::of(&self.crypto.tag, name)
+    }
+
     /// All erasures, finished or not.
     pub(super) fn erasures(&self) -> Vec<Erasure> {
         let waiting = lock(&self.jobs.waiting);
@@ -205,12 +227,18 @@ impl Core {
         if let Some((path, _)) = reader.holds().first() {
             return Err(Abort::Refused(Some(path.clone())));
         }
-        Ok(self.erase_head(tenant.tag, &live.head, &live.sealed, || tenant.withdraw())?)
+        let name = Some(tenant.name.as_str());
+        let withdraw = || tenant.withdraw();
+        Ok(self.erase_head(tenant.tag, name, &live.head, &live.sealed, withdraw)?)
     }
 
     /// Erases a tenant whose key file is lost. Whether its holds have ended cannot be read.
-    fn begin_erasure_without_keys(&self, tag: FileTag) -> Result<JobId, Abort<Option<String>>> {
+    fn begin_erasure_without_keys(
+        &self,
+        name: &TenantName,
+    ) -> Result<JobId, Abort<Option<String>>> {
         self.check_writable()?;
+        let tag = self.tag_of(name.as_str());
         let key = RecordKey::Head(tag);
         let sealed = self
             .backend
@@ -226,13 +254,14 @@ impl Core {
         if head.holds.entries > 0 {
             return Err(Abort::Refused(Some(String::new())));
         }
-        Ok(self.erase_head(tag, &head, &sealed, || ())?)
+        Ok(self.erase_head(tag, Some(name.as_str()), &head, &sealed, || ())?)
     }
 
     /// Takes the head away in one batch with the record of the erasure, then destroys the keys.
     pub(super) fn erase_head(
         &self,
         tag: FileTag,
+        name: Option<&str>,
         head: &Head,
         sealed_head: &[u8],
         withdraw: impl FnOnce(),
@@ -249,6 +278,9 @@ impl Core {
             purged: 0,
             audit: head.audit,
             traces: self.key_file_traces(tag)?,
+            trail: name.map_or(Trail::None, |name| {
+                Trail::Name(head.tenant.name_check(name))
+            }),
         };
         let draft = Draft::new("tenant erase").detail(format!(
             "tenant {}, file tag {tag}, last entry {}, its hash {}",

@@ -4,13 +4,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::backend::Batch;
+use crate::record::RecordKey;
 
 use super::StoreError;
-use super::core::Core;
+use super::core::{Core, TopChange};
 
 /// Room that must be left on the disk before a write starts, beyond the write itself:
 /// the engine writes whole segments and cannot stand a full disk.
 pub(super) const ROOM_BYTES_MIN: u64 = 8 * 1_024 * 1_024;
+
+/// As [`ROOM_BYTES_MIN`], for a batch that only removes: on a full disk something must be able to go.
+const REMOVAL_ROOM_BYTES_MIN: u64 = 4 * 1_024 * 1_024;
 
 /// After so many bytes written, the files' size is looked at.
 const LOOK_BYTES: u64 = 16 * 1_024 * 1_024;
@@ -48,15 +52,35 @@ impl Growth {
     }
 }
 
+/// Whether a batch removes something, or is a step of a job that does, and stores no content: what
+/// else it puts are the sums above.
+fn is_removal(batch: &Batch, changes: &[TopChange]) -> bool {
+    let is_content = |key: &[u8]| matches!(RecordKey::from_bytes(key), Some(RecordKey::Chunk(..)));
+    let removes = |change: &TopChange| {
+        let goes_on = change.old.is_some() && matches!(change.key, RecordKey::Job(_));
+        goes_on || change.new.is_none()
+    };
+    let is_one = !batch.deletes.is_empty() || changes.iter().any(removes);
+    is_one && !batch.puts.iter().any(|(key, _)| is_content(key))
+}
+
 fn bytes_of(batch: &Batch) -> u64 {
     batch.puts.iter().map(|(_, value)| value.len() as u64).sum()
 }
 
 impl Core {
-    /// Refuses a batch for which the disk may not have the room.
-    pub(super) fn check_room(&self, batch: &Batch) -> Result<(), StoreError> {
+    /// Refuses a batch, with the changes that go with it, for which the disk may not have the room.
+    pub(super) fn check_room(
+        &self,
+        batch: &Batch,
+        changes: &[TopChange],
+    ) -> Result<(), StoreError> {
+        let floor = match is_removal(batch, changes) {
+            true => REMOVAL_ROOM_BYTES_MIN,
+            false => ROOM_BYTES_MIN,
+        };
         match self.backend.room_bytes() {
-            Some(room) if room < ROOM_BYTES_MIN + 4 * bytes_of(batch) => Err(StoreError::NoSpace),
+            Some(room) if room < floor + 4 * bytes_of(batch) => Err(StoreError::NoSpace),
             _ => Ok(()),
         }
     }

@@ -40,6 +40,7 @@ mod index;
 mod job_list;
 mod jobs;
 mod keyring;
+mod lineage;
 mod open;
 mod picture;
 mod policy_parts;

@@ -13,13 +13,14 @@ use crate::backend::{Backend, Batch, FileKeyStore, SledBackend};
 use crate::key::{FileTag, Keyring, TenantKeys};
 use crate::record::{
     Dirent, DirentBody, Erasure, ErasureStage, Head, Job, JobId, RecordKey, Root, SetHash, Summary,
-    TenantId,
+    TenantId, Trail,
 };
 use crate::seal;
 
 use super::audit::STORE_CHAIN;
 use super::core::{Core, Extra, TopChange};
 use super::directory::{generation_name, make_directory, sync_directory};
+use super::lineage::Lineage;
 use super::open::{self, Ground};
 use super::reader::Reader;
 use super::tenant::{Live, TenantCrypto};
@@ -105,6 +106,7 @@ fn build(
         old: core,
         new: &next,
         batch: Batch::default(),
+        ids: HashMap::new(),
         done: 0,
         all: 0,
         progress,
@@ -133,6 +135,8 @@ struct Copying<'a> {
     old: &'a Core,
     new: &'a Core,
     batch: Batch,
+    /// The ids that tenants have in the old store, by their file tags there.
+    ids: HashMap<FileTag, TenantId>,
     done: u64,
     all: u64,
     progress: &'a mut dyn FnMut(u64, u64),
@@ -155,9 +159,10 @@ impl Copying<'_> {
                 tenants.insert(tag, tenant);
             }
         }
-        for tenant in tenants.into_values() {
+        for (tag, tenant) in tenants {
             let lock = tenant.lock();
             if let Some(live) = tenant.live() {
+                self.ids.insert(tag, live.crypto.id);
                 self.tenant(tenant.name.as_str(), live)?;
             }
             drop(lock);
@@ -205,6 +210,7 @@ impl Copying<'_> {
             purged: now,
             audit: live.head.audit,
             traces: Vec::new(),
+            trail: Trail::Next(moving.to.id),
         })
     }
 
@@ -269,10 +275,13 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Copies what remains of erased tenants. Their records are not copied, so the new files
-    /// hold nothing of them.
+    /// Copies what remains of erased tenants, and all former ids: an older backup may know a
+    /// tenant under any of them. The erased ones' records are not copied, so the new files hold
+    /// nothing of them.
     fn erasures(&mut self) -> Result<(), StoreError> {
-        for job in self.old.erasures() {
+        let all = self.old.erasures();
+        let lineage = Lineage::of(&all);
+        for job in all {
             if job.stage < ErasureStage::Deleted {
                 return Err(StoreError::Limit(
                     "an erasure has not ended; try again later",
@@ -280,6 +289,12 @@ impl Copying<'_> {
             }
             self.chain(job.tenant, &job.audit)?;
             let is_new = job.stage == ErasureStage::Deleted;
+            // Here for the last time the tag of an older record still says whose it is.
+            let next = lineage.next(job.tenant).or(self.ids.get(&job.tag).copied());
+            let trail = match (job.stage, job.trail, next) {
+                (ErasureStage::Rekeyed, Trail::None, Some(next)) => Trail::Next(next),
+                (_, trail, _) => trail,
+            };
             self.tombstone(Erasure {
                 stage: if is_new {
                     ErasureStage::Purged
@@ -287,6 +302,7 @@ impl Copying<'_> {
                     job.stage
                 },
                 purged: if is_new { self.old.now() } else { job.purged },
+                trail,
                 ..job
             })?;
         }
@@ -306,9 +322,6 @@ impl Copying<'_> {
     }
 
     fn tombstone(&mut self, erasure: Erasure) -> Result<(), StoreError> {
-        if erasure.stage == ErasureStage::Rekeyed && erasure.audit.last == 0 {
-            return Ok(());
-        }
         let mut id = [0; 16];
         self.new.random.fill(&mut id)?;
         let key = RecordKey::Job(JobId(id));

@@ -11,10 +11,11 @@ use std::path::Path;
 use crate::audit::{Draft, hex};
 use crate::backend::{Copy, Item};
 use crate::key::{FileTag, TenantId};
-use crate::record::{ErasureStage, RecordKey, Run, SetHash};
+use crate::record::{RecordKey, Run, SetHash};
 use crate::seal;
 use crate::store::StoreError;
 use crate::store::core::{Core, digest};
+use crate::store::lineage::Lineage;
 use crate::store::open::scan_all;
 use crate::store::state::State;
 
@@ -297,23 +298,7 @@ impl Core {
     /// The ids of all erased tenants, those among them that they had before all keys were made
     /// new: a backup from before that knows them under these.
     pub(super) fn erased_ids(&self) -> Vec<TenantId> {
-        let all = self.erasures();
-        let is_erasure = |stage| stage != ErasureStage::Rekeyed;
-        let mut ids: Vec<TenantId> = all
-            .iter()
-            .filter(|job| {
-                is_erasure(job.stage)
-                    || all.iter().any(|later| {
-                        is_erasure(later.stage)
-                            && later.tag == job.tag
-                            && later.started >= job.started
-                    })
-            })
-            .map(|job| job.tenant)
-            .collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+        Lineage::of(&self.erasures()).all_erased()
     }
 }
 

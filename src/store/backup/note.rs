@@ -98,8 +98,10 @@ impl Store {
         }
         let mut jobs = Vec::new();
         for (tag, head, sealed) in &heads {
+            let keys = self.core.read_tenant_keys(*tag).ok();
+            let name = keys.as_ref().map(|keys| keys.name());
             // Holds do not count: when it was erased, nothing held it any more.
-            jobs.push(self.core.erase_head(*tag, head, sealed, || ())?);
+            jobs.push(self.core.erase_head(*tag, name, head, sealed, || ())?);
         }
         for job in jobs {
             match self.wait_for_job(job, |_, _| ()) {
