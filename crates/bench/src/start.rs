@@ -1,0 +1,140 @@
+//! What a new process pays: the command's first answers, and opening a store.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::contender::run_on;
+use crate::fixture::{ROOM, Site};
+use crate::report::{Report, Series, median};
+use crate::{Options, Res, workload};
+
+/// The first argument of a process of ours that opens a store and measures itself.
+pub const CHILD: &str = "--child";
+
+pub fn run(options: &Options, report: &mut Report) -> Res<()> {
+    let command = std::env::current_exe()?.with_file_name("strongroom");
+    if !command.exists() {
+        println!("missing: the command (cargo build --release)");
+        return Ok(());
+    }
+    let runs = if options.quick { 5 } else { 30 };
+    let site = Site::create(&options.home.join("start"), ROOM)?;
+    site.fill(100, |file| {
+        ("default".into(), workload::path(file), workload::text(file))
+    })?;
+    let (mut views, mut creates) = (Vec::new(), Vec::new());
+    for run in 0..runs {
+        views.push(first_answer(&command, &site, &workload::view(run))?);
+        creates.push(first_answer(&command, &site, &workload::create(100 + run))?);
+    }
+    report.series(
+        "exec, from the start of the process to the first answer, 100 files, key file",
+        &[
+            Series {
+                contender: "view".into(),
+                nanos: views.clone(),
+            },
+            Series {
+                contender: "create".into(),
+                nanos: creates.clone(),
+            },
+        ],
+    );
+    report.figure(
+        "exec: start to the first view",
+        median(&views) / 1e6,
+        "ms",
+        "< 30",
+    );
+    report.figure(
+        "exec: start to the first create",
+        median(&creates) / 1e6,
+        "ms",
+        "< 120",
+    );
+    Ok(())
+}
+
+fn first_answer(command: &std::path::Path, site: &Site, input: &Value) -> Res<u64> {
+    let start = Instant::now();
+    let mut child = Command::new(command)
+        .arg("exec")
+        .arg("--store")
+        .arg(site.store())
+        .arg("--key-file")
+        .arg(site.key())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut to = child.stdin.take().ok_or("no stdin")?;
+    let mut from = BufReader::new(child.stdout.take().ok_or("no stdout")?);
+    writeln!(to, "{input}")?;
+    let mut line = String::new();
+    from.read_line(&mut line)?;
+    let nanos = start.elapsed().as_nanos() as u64;
+    drop(to);
+    let status = child.wait()?;
+    if !status.success() || line.contains("\"is_error\":true") {
+        return Err("exec failed".into());
+    }
+    Ok(nanos)
+}
+
+/// Opens the store in a new process, which says what that took and holds.
+pub fn in_child(site: &Site, files: usize) -> Res<Value> {
+    let out = Command::new(std::env::current_exe()?)
+        .arg(CHILD)
+        .arg(&site.home)
+        .arg(files.to_string())
+        .stderr(Stdio::inherit())
+        .output()?;
+    Ok(serde_json::from_slice(&out.stdout)?)
+}
+
+/// What that process does.
+pub fn child(mut args: impl Iterator<Item = String>) -> Res<()> {
+    let home = PathBuf::from(args.next().ok_or("which store?")?);
+    let files: usize = args.next().ok_or("how many files?")?.parse()?;
+    let site = Site { home };
+    let start = Instant::now();
+    let vault = site.open()?;
+    let open_ms = start.elapsed().as_secs_f64() * 1e3;
+    let rss_open_mb = rss_mb()?;
+    let tenant = vault.tenant("t")?;
+    let start = Instant::now();
+    for directory in 0..workload::DIRECTORIES {
+        run_on(&tenant, &[workload::view(directory)])?;
+    }
+    let first = start.elapsed().as_secs_f64() * 1e6 / files as f64;
+    // A thousand files, spread over all.
+    let inputs: Vec<Value> = (0..1_000)
+        .map(|number| workload::view(number * files / 1_000))
+        .collect();
+    let cold = run_on(&tenant, &inputs)?;
+    let mut hot = Vec::new();
+    for _ in 0..5 {
+        hot = run_on(&tenant, &inputs)?;
+    }
+    let answer = json!({
+        "open_ms": open_ms, "rss_open_mb": rss_open_mb, "first_us_an_entry": first,
+        "cold_us": median(&cold) / 1e3, "hot_us": median(&hot) / 1e3, "rss_mb": rss_mb()?,
+    });
+    println!("{answer}");
+    vault.close()?;
+    Ok(())
+}
+
+fn rss_mb() -> Res<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: f64 = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .ok_or("no VmRSS")?
+        .trim()
+        .parse()?;
+    Ok(kib / 1024.0)
+}
