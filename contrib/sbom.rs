@@ -24,8 +24,9 @@ fn main() {
 /// A crate as `cargo tree` names it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crate {
-    /// Its name and version.
+    /// Its name.
     pub name: String,
+    /// Its version, without a `v`.
     pub version: String,
     /// An SPDX expression.
     pub licence: String,
