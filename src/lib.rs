@@ -35,7 +35,7 @@ pub use error::{Code, Error};
 pub use handler::transfer;
 pub use handler::{
     Answer, AuditReport, BackupTargets, Checkpoint, ErasureCheck, Erasures, ExpireReport, HoldInfo,
-    MasterRotated, NewKey, NewToken, RescanReport, RestoreSources, Rotated, Slot, Tenant,
+    MasterRotated, NewKey, NewToken, Proof, RescanReport, RestoreSources, Rotated, Slot, Tenant,
     TenantSource, TokenInfo, Vault, VaultBuilder, erasure_state_word, restore, verify_backup,
 };
 pub use record::Access;

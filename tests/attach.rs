@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use strongroom::attach::{Attached, Failure, Memory, Options, Role};
 use strongroom::key::KeySource;
 use strongroom::wire::Content;
-use strongroom::{Code, generate_key_file, policy};
+use strongroom::{Code, Vault, generate_key_file, policy};
 use tempfile::TempDir;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and what follows it";
@@ -415,16 +415,28 @@ impl DyingHolder {
             .unwrap();
         lock.try_lock().unwrap();
         let listener = UnixListener::bind(home.path("s/control")).unwrap();
+        // What it has of the store's keys, to answer with.
+        let copy = home.path("copy");
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args([home.path("s"), copy.clone()])
+            .status();
+        assert!(copied.unwrap().success());
+        let vault = Vault::builder().path(&copy).key_file(home.path("k")).open();
+        let vault = vault.unwrap();
         let calls = thread::spawn(move || {
             let mut calls = Vec::new();
             for _ in 0..connections {
                 let (mut connection, _) = listener.accept().unwrap();
-                connection.write_all(b"strongroom-control-1\n").unwrap();
+                connection.write_all(b"strongroom-control-2\n").unwrap();
                 connection.write_all(&[7; 32]).unwrap();
                 let mut length = [0; 4];
                 connection.read_exact(&mut length).unwrap();
-                let mut rest = vec![0; 32 + u32::from_be_bytes(length) as usize];
+                let mut rest = vec![0; 64 + u32::from_be_bytes(length) as usize];
                 connection.read_exact(&mut rest).unwrap();
+                connection.write_all(b"p\0\0\0\x20").unwrap();
+                let asked = [[7; 32].as_slice(), &rest[32..]].concat();
+                connection.write_all(&vault.answer_proof(&asked)).unwrap();
                 connection.write_all(b"o\0\0\0\x06ready\n").unwrap();
                 let mut line = String::new();
                 BufReader::new(connection).read_line(&mut line).unwrap();

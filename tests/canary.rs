@@ -298,7 +298,7 @@ fn no_canary_leaves_the_command() {
         .set_read_timeout(Some(std::time::Duration::from_secs(5)))
         .unwrap();
     let _refused =
-        socket.write_all(format!("strongroom-control-1\n{}\n", canaries.join("\n")).as_bytes());
+        socket.write_all(format!("strongroom-control-2\n{}\n", canaries.join("\n")).as_bytes());
     let mut heard = Vec::new();
     let _until_closed = socket.read_to_end(&mut heard);
     home.ear.hears("the control socket", heard);

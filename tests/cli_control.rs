@@ -29,7 +29,7 @@ use tempfile::TempDir;
 const VIEW: &str = r#"{"command":"view","path":"/memories"}"#;
 const CREATE: &str = r#"{"command":"create","path":"/memories/a.md","file_text":"one\n"}"#;
 const ON_STORE: &str = "--store s --key-file k";
-const GREETING: &[u8] = b"strongroom-control-1\n";
+const GREETING: &[u8] = b"strongroom-control-2\n";
 const OTHER_USER: u32 = 65_534;
 
 /// A directory with a store `s` of one tenant, `a/b`, and its key file `k`.
@@ -368,7 +368,7 @@ fn who_cannot_open_the_store_gets_nothing_from_its_holder() {
     skip_greeting(&mut connection);
     let request = br#"{"args":["stats","--json"],"cwd":"/"}"#;
     let mut sent = u32::try_from(request.len()).unwrap().to_be_bytes().to_vec();
-    sent.extend_from_slice(&[0; 32]);
+    sent.extend_from_slice(&[0; 64]);
     sent.extend_from_slice(request);
     connection.write_all(&sent).unwrap();
     let mut answer = Vec::new();
@@ -382,6 +382,47 @@ fn skip_greeting(connection: &mut UnixStream) {
     let mut greeting = vec![0; GREETING.len() + 32];
     connection.read_exact(&mut greeting).unwrap();
     assert!(greeting.starts_with(GREETING));
+}
+
+/// Whatever it says, a process that only has the lock and the socket is not believed and gets
+/// no input.
+#[test]
+fn what_serves_the_socket_without_a_key_of_the_store_is_not_believed() {
+    let says: [&[u8]; 5] = [
+        b"x\0\0\0\x01\0",
+        b"o\0\0\0\x05done\n",
+        b"e\0\0\0\x05done\nx\0\0\0\x01\x05",
+        &[b"p\0\0\0\x20".as_slice(), &[7; 32], b"x\0\0\0\x01\0"].concat(),
+        b"p\0\0\0\0",
+    ];
+    let home = Home::new();
+    let lock = fs::File::options()
+        .write(true)
+        .open(home.path("s/LOCK"))
+        .unwrap();
+    lock.try_lock().unwrap();
+    let listener = UnixListener::bind(home.path("s/control")).unwrap();
+    for words in ["tenant erase a/b --yes", "exec --tenant a/b"] {
+        for said in says {
+            let (done, got) = std::thread::scope(|scope| {
+                let asked = scope.spawn(|| home.run(&format!("{words} {ON_STORE}"), VIEW));
+                let (mut connection, _) = listener.accept().unwrap();
+                connection.write_all(GREETING).unwrap();
+                connection.write_all(&[9; 32]).unwrap();
+                let mut length = [0; 4];
+                connection.read_exact(&mut length).unwrap();
+                let mut request = vec![0; 64 + u32::from_be_bytes(length) as usize];
+                connection.read_exact(&mut request).unwrap();
+                connection.write_all(said).unwrap();
+                let mut rest = Vec::new();
+                let _reset = connection.read_to_end(&mut rest);
+                (asked.join().unwrap(), rest)
+            });
+            assert_eq!((code(&done), out(&done)), (6, ""), "{said:?}: {done:?}");
+            assert!(err(&done).contains("has no key of it"), "{done:?}");
+            assert!(got.is_empty(), "{got:?}");
+        }
+    }
 }
 
 #[test]
@@ -409,7 +450,7 @@ fn hostile_connections_do_not_stop_the_holder() {
     session.answers();
     assert_eq!(code(&home.on_store("stats")), 0);
     let long = [b'x'; 100_000];
-    let half = [&8_u32.to_be_bytes(), [0; 32].as_slice(), b"{}"].concat();
+    let half = [&8_u32.to_be_bytes(), [0; 64].as_slice(), b"{}"].concat();
     for bytes in [
         b"".as_slice(),
         b"GET / HTTP/1.1\r\n\r\n",

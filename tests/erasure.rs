@@ -341,6 +341,16 @@ fn a_copy_put_back_from_before_the_erasure_does_not_confirm_it() {
 
 #[test]
 fn keys_without_their_tenant_are_set_aside_and_come_back_with_it() {
+    set_aside_and_come_back(false);
+}
+
+/// What is set aside is sealed under the new master key like everything else.
+#[test]
+fn keys_that_are_set_aside_outlive_a_rotation_of_the_master_key() {
+    set_aside_and_come_back(true);
+}
+
+fn set_aside_and_come_back(rotates_master: bool) {
     let home = Home::new();
     let vault = home.open();
     assert!(
@@ -388,6 +398,9 @@ fn keys_without_their_tenant_are_set_aside_and_come_back_with_it() {
             .unwrap()
             .is_error
     );
+    if rotates_master {
+        vault.rotate_master(None, false, |_, _| ()).unwrap();
+    }
     vault.close().unwrap();
     put_back(&newer);
     let vault = home.open();

@@ -14,6 +14,9 @@ use super::BackendError;
 /// One slot of STATE in bytes: a page, so that a write of one slot cannot tear the other.
 pub const STATE_SLOT_BYTES: usize = 4_096;
 
+/// What stands between tag and number in the name of a key file that is set aside.
+const ASIDE: &str = ".aside-";
+
 /// How the name of a file ends while it is being written.
 const TEMPORARY: &str = "tmp";
 
@@ -72,6 +75,15 @@ pub trait KeyStore: Send + Sync {
     /// # Errors
     /// Those of the operating system.
     fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError>;
+
+    /// The file tags and numbers of all keys that are set aside. Default: none, for a key store
+    /// that sets none aside.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn asides(&self) -> Result<Vec<([u8; 16], u8)>, BackendError> {
+        Ok(Vec::new())
+    }
 }
 
 /// The key store of a store directory.
@@ -97,7 +109,7 @@ impl FileKeyStore {
             (Item::Keyring, Copy::B) => self.directory.join("keyring.b"),
             (Item::State, _) => self.directory.join("STATE"),
             (Item::Tenant(tag), _) => self.tenant_path(&tag, ""),
-            (Item::Aside(tag, number), _) => self.tenant_path(&tag, &format!(".aside-{number}")),
+            (Item::Aside(tag, number), _) => self.tenant_path(&tag, &format!("{ASIDE}{number}")),
         }
     }
 
@@ -106,6 +118,35 @@ impl FileKeyStore {
         let shard = name.get(..2).unwrap_or("00");
         let file = format!("{name}{ending}");
         self.directory.join("keys").join(shard).join(file)
+    }
+
+    /// Overwrites and removes what a kill left of replacements that were not in force yet. For
+    /// whoever holds the store's lock.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn clear_temporaries(&self) -> io::Result<()> {
+        let keys = self.directory.join("keys");
+        let names = key_files(&keys)?;
+        let of_tenants = names
+            .iter()
+            .filter(|name| name.ends_with(".tmp"))
+            .filter_map(|name| Some(keys.join(name.get(..2)?).join(name)));
+        let keyring = self.path(Item::Keyring, Copy::A).with_extension(TEMPORARY);
+        for path in of_tenants.chain([keyring]) {
+            match overwrite_and_remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What `of` makes of the names of all key files.
+    fn list<T>(&self, of: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, BackendError> {
+        let names = key_files(&self.directory.join("keys"));
+        let names = names.map_err(|error| BackendError::from_io(&error))?;
+        Ok(names.iter().filter_map(|name| of(name)).collect())
     }
 
     fn write_state(&self, copy: Copy, bytes: &[u8]) -> io::Result<()> {
@@ -168,7 +209,15 @@ impl KeyStore for FileKeyStore {
     }
 
     fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError> {
-        list_tags(&self.directory.join("keys")).map_err(|error| BackendError::from_io(&error))
+        // What a kill left half written counts too, so that it is found and removed.
+        self.list(|name| hex::decode(name.trim_end_matches(".tmp")))
+    }
+
+    fn asides(&self) -> Result<Vec<([u8; 16], u8)>, BackendError> {
+        self.list(|name| {
+            let (tag, number) = name.split_once(ASIDE)?;
+            Some((hex::decode(tag)?, number.parse().ok()?))
+        })
     }
 }
 
@@ -231,6 +280,17 @@ impl KeyStore for MemoryKeyStore {
             .filter_map(|(item, _)| match item {
                 Item::Tenant(tag) => Some(*tag),
                 Item::Keyring | Item::Aside(..) | Item::State => None,
+            })
+            .collect())
+    }
+
+    fn asides(&self) -> Result<Vec<([u8; 16], u8)>, BackendError> {
+        let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(blobs
+            .keys()
+            .filter_map(|(item, _)| match item {
+                Item::Aside(tag, number) => Some((*tag, *number)),
+                Item::Keyring | Item::Tenant(_) | Item::State => None,
             })
             .collect())
     }
@@ -357,10 +417,11 @@ pub fn overwrite_and_remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn list_tags(keys: &Path) -> io::Result<Vec<[u8; 16]>> {
-    let mut tags = Vec::new();
+/// The names of all files that lie where key files do.
+fn key_files(keys: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
     if !keys.exists() {
-        return Ok(tags);
+        return Ok(names);
     }
     for shard in fs::read_dir(keys)? {
         let shard = shard?;
@@ -368,11 +429,8 @@ fn list_tags(keys: &Path) -> io::Result<Vec<[u8; 16]>> {
             continue;
         }
         for file in fs::read_dir(shard.path())? {
-            let name = file?.file_name();
-            // What a kill left half written counts too, so that it is found and removed.
-            let name = name.to_str().map(|name| name.trim_end_matches(".tmp"));
-            tags.extend(name.and_then(hex::decode::<16>));
+            names.extend(file?.file_name().to_str().map(str::to_owned));
         }
     }
-    Ok(tags)
+    Ok(names)
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use subtle::ConstantTimeEq;
+
 use crate::backend::{Backend, Copy, Item, KeyStore, MemoryBackend, MemoryKeyStore};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
@@ -209,14 +211,17 @@ impl VaultBuilder {
     ///
     /// # Errors
     /// [`Error::NoPath`] without a directory, and as [`VaultBuilder::open`] for the key.
-    pub fn prove(&self, challenge: &[u8]) -> Result<[u8; 32], Error> {
+    pub fn prove(&self, challenge: &[u8]) -> Result<Proof, Error> {
         let source = self.key.as_ref().ok_or(Error::NoKeySource)?;
         let Place::Directory(path) = &self.place else {
             return Err(Error::NoPath);
         };
         let copies = store::keyring_copies(path)?;
         let opened = open_keyring(&copies, &source.resolve(Some(path))?)?;
-        Ok(opened.keyring.prove(challenge))
+        Ok(Proof {
+            proof: opened.keyring.prove(challenge),
+            answer: opened.keyring.answer(challenge),
+        })
     }
 
     /// The lock comes before the key: a store in use is reported at once, without the cost
@@ -322,6 +327,26 @@ impl VaultBuilder {
             }
             None => Ok(policy::load_named_or_path("default")?.to_toml()),
         }
+    }
+}
+
+/// What shows that a key opens a store, and tells whether the other side's does.
+pub struct Proof {
+    proof: [u8; 32],
+    answer: [u8; 32],
+}
+
+impl Proof {
+    /// What [`Vault::is_proof`] accepts.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.proof
+    }
+
+    /// Whether [`Vault::answer_proof`] made this for the same challenge. In constant time.
+    #[must_use]
+    pub fn is_answer(&self, answer: &[u8]) -> bool {
+        self.answer.as_slice().ct_eq(answer).into()
     }
 }
 

@@ -41,7 +41,7 @@ use line::{Line, refuse};
 
 pub use audit_log::{AuditReport, Checkpoint};
 pub use backup::{BackupTargets, Erasures, RestoreSources, TenantSource, restore, verify_backup};
-pub use builder::VaultBuilder;
+pub use builder::{Proof, VaultBuilder};
 pub use erase::{ErasureCheck, state_word as erasure_state_word};
 pub use expire::{ExpireReport, HoldInfo};
 pub use rescan::RescanReport;

@@ -244,6 +244,15 @@ impl Vault {
             .with_keyring(|keyring| keyring.is_proof(challenge, proof))
     }
 
+    /// Shows whoever made a proof for this challenge that this handle has a key of the store,
+    /// see [`Proof::is_answer`](super::Proof::is_answer).
+    #[must_use]
+    pub fn answer_proof(&self, challenge: &[u8]) -> [u8; 32] {
+        self.shared
+            .store
+            .with_keyring(|keyring| keyring.answer(challenge))
+    }
+
     /// How often a loss was accepted (see
     /// [`VaultBuilder::accept_loss`](super::VaultBuilder::accept_loss)).
     #[must_use]

@@ -103,6 +103,10 @@ impl StoreDirectory {
         }
         let lock = take_lock(&path.join("LOCK"), mode)?;
         rekey_files::settle(path, mode).map_err(|error| StoreError::io(&error))?;
+        if mode == OpenMode::ReadWrite {
+            let cleared = FileKeyStore::new(path).clear_temporaries();
+            cleared.map_err(|error| StoreError::io(&error))?;
+        }
         Ok(Self {
             path: path.to_path_buf(),
             _lock: lock,

@@ -116,3 +116,93 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Step = fn(&Path) -> io::Result<()>;
+
+    /// What [`finish`] does, one change of the disk after the other.
+    const STEPS: [Step; 13] = [
+        |store| fs::rename(unfinished(store), ready(store)),
+        |store| fs::rename(store.join("keys"), old_keys(store)),
+        |store| fs::rename(ready(store).join("keys"), store.join("keys")),
+        |store| fs::remove_file(store.join("gen-000001/db")),
+        |store| fs::remove_dir(store.join("gen-000001")),
+        |store| fs::rename(ready(store).join("gen-000002"), store.join("gen-000002")),
+        |store| fs::rename(ready(store).join("STATE"), store.join("STATE")),
+        |store| fs::rename(ready(store).join("keyring.a"), store.join("keyring.a")),
+        |store| fs::rename(ready(store).join("keyring.b"), store.join("keyring.b")),
+        |store| fs::write(old_keys(store).join("aa/tag"), [0; 3]),
+        |store| fs::remove_file(old_keys(store).join("aa/tag")),
+        |store| fs::remove_dir_all(old_keys(store)),
+        |store| fs::remove_dir(ready(store)),
+    ];
+
+    const FILES: [&str; 3] = ["STATE", "keyring.a", "keyring.b"];
+
+    /// A store in which everything says `old`, with a new one built in it that says `new`.
+    fn built(home: &Path) {
+        for (store, generation, says) in [
+            (home.to_path_buf(), "gen-000001", "old"),
+            (unfinished(home), "gen-000002", "new"),
+        ] {
+            fs::create_dir_all(store.join("keys/aa")).unwrap();
+            fs::create_dir_all(store.join(generation)).unwrap();
+            fs::write(store.join(generation).join("db"), says).unwrap();
+            fs::write(store.join("keys/aa/tag"), says).unwrap();
+            for name in FILES {
+                fs::write(store.join(name), says).unwrap();
+            }
+        }
+    }
+
+    fn assert_is(home: &Path, says: &str, generation: &str, when: usize) {
+        let mut names: Vec<String> = fs::read_dir(home)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            ["STATE", generation, "keyring.a", "keyring.b", "keys"],
+            "{when}"
+        );
+        let generation = format!("{generation}/db");
+        for name in [generation.as_str(), "keys/aa/tag"]
+            .into_iter()
+            .chain(FILES)
+        {
+            assert_eq!(fs::read_to_string(home.join(name)).unwrap(), says, "{when}");
+        }
+    }
+
+    #[test]
+    fn what_a_kill_after_any_step_left_is_all_old_or_all_new_after_the_next_open() {
+        for done in 0..=STEPS.len() {
+            let home = tempfile::tempdir().unwrap();
+            built(home.path());
+            for step in STEPS.iter().take(done) {
+                step(home.path()).unwrap();
+            }
+            settle(home.path(), OpenMode::ReadWrite).unwrap();
+            match done {
+                0 => assert_is(home.path(), "old", "gen-000001", done),
+                _ => assert_is(home.path(), "new", "gen-000002", done),
+            }
+        }
+    }
+
+    /// A process may only read: it finishes what counts, and leaves the rest to others.
+    #[test]
+    fn a_process_that_only_reads_finishes_a_new_store_and_clears_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        built(home.path());
+        settle(home.path(), OpenMode::ReadOnly).unwrap();
+        assert!(unfinished(home.path()).exists());
+        fs::rename(unfinished(home.path()), ready(home.path())).unwrap();
+        settle(home.path(), OpenMode::ReadOnly).unwrap();
+        assert_is(home.path(), "new", "gen-000002", STEPS.len());
+    }
+}

@@ -230,7 +230,43 @@ impl Core {
             }
             done.insert(tag);
         }
-        Ok(tags.iter().all(|tag| done.contains(tag)))
+        if !tags.iter().all(|tag| done.contains(tag)) {
+            return Ok(false);
+        }
+        self.rewrap_asides()?;
+        Ok(true)
+    }
+
+    /// Seals keys that are set aside under the current key too: their tenants' data may come
+    /// back. There are few, and none in a store whose directory was never put back in part.
+    fn rewrap_asides(&self) -> Result<(), StoreError> {
+        let keyring = self.lock_keyring();
+        for (place, tag, found) in self.stale_asides(&keyring)? {
+            let wraps = Wraps::of(&keyring);
+            let bytes = found.seal(&wraps.current, self.crypto.id, tag, &*self.random)?;
+            self.keys.write(place, Copy::A, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The keys set aside that are sealed under the former key.
+    fn stale_asides(
+        &self,
+        keyring: &Keyring,
+    ) -> Result<Vec<(Item, FileTag, TenantKeys)>, StoreError> {
+        let wraps = Wraps::of(keyring);
+        let mut stale = Vec::new();
+        for (tag, number) in self.keys.asides()? {
+            let (place, tag) = (Item::Aside(tag, number), FileTag(tag));
+            let bytes = self.keys.read(place, Copy::A)?.unwrap_or_default();
+            // One that nobody could open before either keeps nothing.
+            if let Ok(found) = open(&bytes, &wraps, keyring, tag)
+                && found.is_stale
+            {
+                stale.push((place, tag, found.keys));
+            }
+        }
+        Ok(stale)
     }
 
     /// Whether every tenant's key file opens under the current key. Under the keyring's lock,
@@ -248,7 +284,7 @@ impl Core {
                 _ => {}
             }
         }
-        Ok(true)
+        Ok(self.stale_asides(keyring)?.is_empty())
     }
 
     fn find_keys(&self, keyring: &Keyring, tag: FileTag) -> Result<Found, StoreError> {

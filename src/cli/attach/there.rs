@@ -144,7 +144,7 @@ struct Connection {
 impl Connection {
     fn open(opener: &Opener) -> Result<Self, Lost> {
         let unproved = connect(opener.path()).map_err(|_| Lost::NotDone)?;
-        let stream = unproved
+        let (stream, mut holder) = unproved
             .send(opener.builder(), calls::REQUEST)
             .map_err(Lost::Refused)?
             .map_err(|_| Lost::NotDone)?;
@@ -155,9 +155,13 @@ impl Connection {
         let is_timed = connection.stream.set_read_timeout(Some(LOOK));
         is_timed.map_err(|_| Lost::NotDone)?;
         loop {
-            match connection.read().map_err(|_| Lost::NotDone)? {
+            let (kind, bytes) = connection.read().map_err(|_| Lost::NotDone)?;
+            if !holder.admit(kind, &bytes).map_err(|_| Lost::NotDone)? {
+                continue;
+            }
+            match (kind, bytes) {
                 (Kind::Out, _) => return Ok(connection),
-                (Kind::Err, _) => {}
+                (Kind::Err | Kind::Proof, _) => {}
                 (Kind::Exit, code) if code == [Exit::Key as u8] => {
                     return Err(Lost::Refused(KeyError::WrongCredential.into()));
                 }
@@ -185,7 +189,7 @@ impl Connection {
         while answer.last() != Some(&b'\n') {
             match self.read().map_err(|_| Lost::Unknown)? {
                 (Kind::Out, piece) => answer.extend_from_slice(&piece),
-                (Kind::Err, _) => {}
+                (Kind::Err | Kind::Proof, _) => {}
                 (Kind::Exit, _) => return Err(Lost::NotDone),
             }
         }

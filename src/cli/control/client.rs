@@ -8,7 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use strongroom::{Error, VaultBuilder};
+use strongroom::key::{OsRandom, Random};
+use strongroom::{Error, Proof, VaultBuilder};
 
 use super::super::desk;
 use super::super::failure::{Exit, Failure, Stop};
@@ -68,14 +69,48 @@ impl Unproved {
         self,
         builder: &VaultBuilder,
         request: &[u8],
-    ) -> Result<io::Result<UnixStream>, Error> {
+    ) -> Result<io::Result<(UnixStream, Holder)>, Error> {
+        let mut own = [0; PROOF_BYTES];
+        OsRandom.fill(&mut own)?;
         // The proof is for this request only: whoever sits in between cannot change it.
-        let message = [self.challenge.as_slice(), request].concat();
+        let message = [self.challenge.as_slice(), &own, request].concat();
         let proof = builder.prove(&message)?;
         let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
-        let sent = [&length.to_be_bytes(), proof.as_slice(), request].concat();
+        let bytes = proof.to_bytes();
+        let sent = [&length.to_be_bytes(), bytes.as_slice(), &own, request].concat();
         let written = (&self.connection).write_all(&sent);
-        Ok(written.map(|()| self.connection))
+        let holder = Holder {
+            proof,
+            is_proved: false,
+        };
+        Ok(written.map(|()| (self.connection, holder)))
+    }
+}
+
+/// Whether the other side has shown that it has a key of the store.
+pub struct Holder {
+    proof: Proof,
+    is_proved: bool,
+}
+
+impl Holder {
+    /// Looks at a frame that came. Says whether it is one to act on: the answer to the proof
+    /// is not.
+    ///
+    /// # Errors
+    /// When it must not be believed: only that nothing was done may be said without an answer.
+    pub fn admit(&mut self, kind: Kind, bytes: &[u8]) -> io::Result<bool> {
+        match kind {
+            Kind::Proof if !self.is_proved && self.proof.is_answer(bytes) => {
+                self.is_proved = true;
+                Ok(false)
+            }
+            Kind::Proof => Err(ErrorKind::PermissionDenied.into()),
+            Kind::Out | Kind::Err | Kind::Exit if self.is_proved => Ok(true),
+            Kind::Exit if bytes == [Exit::Key as u8] => Ok(true),
+            Kind::Err => Ok(true),
+            Kind::Out | Kind::Exit => Err(ErrorKind::PermissionDenied.into()),
+        }
     }
 }
 
@@ -83,13 +118,17 @@ impl Unproved {
 pub fn relay(holder: Elsewhere, with_input: bool) -> Result<u8, Stop> {
     let request = request()?;
     let sent = holder.unproved.send(&holder.builder, &request)?;
-    let connection = sent.map_err(|_| gone())?;
-    if with_input {
-        send_input(&connection).map_err(|_| gone())?;
-    }
+    let (connection, mut holder) = sent.map_err(|_| gone())?;
     loop {
         let (kind, bytes) = frame::read(&mut &connection).map_err(|_| gone())?;
+        if !holder.admit(kind, &bytes).map_err(|_| not_the_holder())? {
+            if with_input {
+                send_input(&connection).map_err(|_| gone())?;
+            }
+            continue;
+        }
         match kind {
+            Kind::Proof => {}
             Kind::Out => super::super::output::print_bytes(&bytes)?,
             Kind::Err => desk::write_err(&bytes),
             Kind::Exit => return Ok(bytes.first().copied().unwrap_or(Exit::Other as u8)),
@@ -123,6 +162,15 @@ fn send_input(connection: &UnixStream) -> io::Result<()> {
             let _ended = connection.shutdown(Shutdown::Write);
         })?;
     Ok(())
+}
+
+fn not_the_holder() -> Stop {
+    Failure::new(
+        Exit::Locked,
+        "use the store: what serves its control socket has no key of it",
+        "Find out which process made the file `control` in the store's directory, and end it.",
+    )
+    .into()
 }
 
 fn gone() -> Stop {

@@ -8,6 +8,8 @@ const BYTES_MAX: usize = 64 * 1_024;
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// The holder's answer to the proof. Comes first.
+    Proof,
     /// Bytes for stdout.
     Out,
     /// Bytes for stderr.
@@ -19,6 +21,7 @@ pub enum Kind {
 impl Kind {
     fn byte(self) -> u8 {
         match self {
+            Self::Proof => b'p',
             Self::Out => b'o',
             Self::Err => b'e',
             Self::Exit => b'x',
@@ -26,7 +29,7 @@ impl Kind {
     }
 
     fn of(byte: u8) -> Option<Self> {
-        [Self::Out, Self::Err, Self::Exit]
+        [Self::Proof, Self::Out, Self::Err, Self::Exit]
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }

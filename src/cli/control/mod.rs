@@ -2,19 +2,22 @@
 //! there.
 //!
 //! ```text
-//! holder -> "strongroom-control-1\n", 32 random bytes      (the challenge)
-//! other  -> length (u32, big-endian), 32 bytes of proof, JSON {"args": [...], "cwd": "..."}
-//!           then, for `exec` only, its stdin up to the end
+//! holder -> "strongroom-control-2\n", 32 random bytes      (the challenge)
+//! other  -> length (u32, big-endian), 32 bytes of proof, 32 random bytes (its own challenge),
+//!           JSON {"args": [...], "cwd": "..."}
 //! holder -> frames: kind (1 byte), length (u32, big-endian), bytes
+//!           'p' the answer to the proof, first and only if that is right
 //!           'o' stdout, 'e' stderr, 'x' exit code (1 byte, the last frame)
+//! other  -> after 'p', for `exec` only: its stdin up to the end
 //! ```
 //!
 //! A handle of another process (`crate::attach`) sends `{"calls":1}` for the JSON, and then
 //! tool calls, see `calls`.
 //!
-//! Whoever connects shows with a keyed hash over challenge and request that a key of theirs
-//! opens this store, so the socket gives nothing to a process that could not have opened the
-//! store itself. No key goes through it.
+//! Whoever connects shows with a keyed hash over both challenges and the request that a key of
+//! theirs opens this store, so the socket gives nothing to a process that could not have opened
+//! the store itself. The holder's answer, over the same under another key, shows the same of the holder:
+//! without it nothing that it says counts and it gets no input. No key goes through the socket.
 
 pub mod calls;
 mod client;
@@ -34,9 +37,9 @@ pub use server::Control;
 const NAME: &str = "control";
 
 /// What the holder says first. Another version says something else.
-const GREETING: &[u8] = b"strongroom-control-1\n";
+const GREETING: &[u8] = b"strongroom-control-2\n";
 
-/// Bytes of the challenge, and of the proof.
+/// Bytes of a challenge, and of a proof.
 const PROOF_BYTES: usize = 32;
 
 /// The longest request in bytes.

@@ -198,11 +198,16 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
         .fill(&mut challenge)
         .map_err(|_| ErrorKind::Other)?;
     { connection }.write_all(&[GREETING, &challenge].concat())?;
-    let (proof, request) = read_request(connection)?;
+    let Requested {
+        proof,
+        challenge: theirs,
+        request,
+    } = read_request(connection)?;
     connection.set_read_timeout(None)?;
 
-    let message = [challenge.as_slice(), &request].concat();
-    let asked = if !shared.vault.is_proof(&message, &proof) {
+    let message = [challenge.as_slice(), &theirs, &request].concat();
+    let is_proof = shared.vault.is_proof(&message, &proof);
+    let asked = if !is_proof {
         Err(not_proved())
     } else if request == calls::REQUEST {
         Ok(Asked::Calls)
@@ -217,6 +222,9 @@ fn serve(shared: &Arc<Shared>, connection: &UnixStream) -> io::Result<()> {
         connection: connection.try_clone()?,
         gives_up: Box::new(move || !is_session || closing.connections().is_closing),
     });
+    if is_proof {
+        desk.send(Kind::Proof, &shared.vault.answer_proof(&message))?;
+    }
     let exit = desk::on_behalf(&desk, || {
         Ok::<_, io::Error>(match asked {
             Ok(Asked::Calls) => calls::serve(&desk).map(|()| 0)?,
@@ -254,8 +262,15 @@ fn command(shared: &Shared, request: &[u8]) -> Result<Command, Stop> {
     Ok(command)
 }
 
-/// Reads proof and request, all within the time limit, however slowly they come.
-fn read_request(connection: &UnixStream) -> io::Result<([u8; PROOF_BYTES], Vec<u8>)> {
+/// What the other process sends.
+struct Requested {
+    proof: [u8; PROOF_BYTES],
+    challenge: [u8; PROOF_BYTES],
+    request: Vec<u8>,
+}
+
+/// Reads it, all within the time limit, however slowly it comes.
+fn read_request(connection: &UnixStream) -> io::Result<Requested> {
     let until = Instant::now() + REQUEST_TIMEOUT;
     let mut length = [0; 4];
     read_until(connection, &mut length, until)?;
@@ -265,9 +280,15 @@ fn read_request(connection: &UnixStream) -> io::Result<([u8; PROOF_BYTES], Vec<u
     }
     let mut proof = [0; PROOF_BYTES];
     read_until(connection, &mut proof, until)?;
+    let mut challenge = [0; PROOF_BYTES];
+    read_until(connection, &mut challenge, until)?;
     let mut request = vec![0; length];
     read_until(connection, &mut request, until)?;
-    Ok((proof, request))
+    Ok(Requested {
+        proof,
+        challenge,
+        request,
+    })
 }
 
 fn read_until(mut connection: &UnixStream, bytes: &mut [u8], until: Instant) -> io::Result<()> {

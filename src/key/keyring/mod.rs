@@ -334,6 +334,12 @@ impl Keyring {
         self.control_key().verify(&[challenge], proof)
     }
 
+    /// The other way round: shows whoever made a proof for this challenge that its reader could
+    /// open this keyring too. Under a key of its own, so neither stands for the other.
+    pub(crate) fn answer(&self, challenge: &[u8]) -> [u8; HASH_BYTES] {
+        MacKey::new(&self.master.derive("strongroom/v1/control-answer")).mac(&[challenge])
+    }
+
     fn control_key(&self) -> MacKey {
         MacKey::new(&self.master.derive("strongroom/v1/control"))
     }
