@@ -205,7 +205,10 @@ impl Core {
         if let Some((path, _)) = reader.holds().first() {
             return Err(Abort::Refused(Some(path.clone())));
         }
-        Ok(self.erase_head(tenant.tag, &live.head, &live.sealed, || tenant.withdraw())?)
+        Ok(self.erase_head(tenant.tag, &live.head, &live.sealed, || {
+            tenant.withdraw();
+            self.listings.forget(live.crypto.id);
+        })?)
     }
 
     /// Erases a tenant whose key file is lost. Whether its holds have ended cannot be read.

@@ -38,6 +38,7 @@ mod index;
 mod job_list;
 mod jobs;
 mod keyring;
+mod listings;
 mod open;
 mod picture;
 mod policy_parts;
