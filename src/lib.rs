@@ -39,6 +39,8 @@ pub use handler::{
     TenantSource, TokenInfo, Vault, VaultBuilder, erasure_state_word, restore, verify_backup,
 };
 pub use record::Access;
+#[doc(hidden)]
+pub use seal::Sealer;
 pub use store::{
     Amount, AuditRecord, BackedUp, BackupCheck, BackupError, BackupKind, Band, ClockState,
     Compacted, Depth, Erased, ErasureState, OpenMode, Picture, Problem, Restored, Step, StoreError,

@@ -1,6 +1,6 @@
 //! Numbers the lines of a file, within a cap that says what it left out.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use super::Edited;
 use super::error::EditError;
@@ -107,21 +107,47 @@ fn number_fitted(text: &str, fitted: Fitted, total: u64, chars_max: usize) -> Nu
     if total == 0 {
         notes.push("Note: the file is empty (0 lines).".to_owned());
     }
-    let mut body = String::new();
+    let mut body = String::with_capacity(text.len().min(chars_max.saturating_mul(4)));
+    // A text has no more characters than bytes, so most need no counting.
+    let fits = text.len() <= chars_max;
     let mut chars_left = chars_max;
     let lines_before = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
     let lines = text.split_inclusive('\n').skip(lines_before);
     for (number, line) in (first..=last).zip(lines) {
-        let left = chars_left.checked_sub(line.chars().count());
-        if left.is_none() && number > first {
-            notes.push(rest_note(number, last, total, Unit::Lines));
-            break;
+        if !fits {
+            let left = chars_left.checked_sub(line.chars().count());
+            if left.is_none() && number > first {
+                notes.push(rest_note(number, last, total, Unit::Lines));
+                break;
+            }
+            chars_left = left.unwrap_or(0);
         }
-        chars_left = left.unwrap_or(0);
-        let separator = if number > first { "\n" } else { "" };
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        // Writing to a String cannot fail.
-        let _ = write!(body, "{separator}{number:>6}\t{line}");
+        if number > first {
+            body.push('\n');
+        }
+        push_number(&mut body, number);
+        body.push_str(line.strip_suffix('\n').unwrap_or(line));
     }
     Numbered { body, notes }
+}
+
+/// Appends a line's number, right-aligned in six columns, and a tab: a formatter would take
+/// longer for it than all else takes for the line.
+fn push_number(text: &mut String, number: u64) {
+    const COLUMNS: usize = 6;
+    const DIGITS_MAX: usize = 20;
+    let mut digits = [b' '; DIGITS_MAX];
+    let (mut rest, mut count) = (number, 0);
+    for place in digits.iter_mut().rev() {
+        *place = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        rest /= 10;
+        count += 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    let shown = digits.get(DIGITS_MAX - count.max(COLUMNS)..);
+    let shown = shown.and_then(|shown| std::str::from_utf8(shown).ok());
+    text.push_str(shown.unwrap_or_default());
+    text.push('\t');
 }

@@ -7,7 +7,7 @@ use crate::path::MemoryPath;
 use crate::record::{DirentBody, FileKind, FileMeta};
 use crate::store::{Change, NewFile, Reader, Walk};
 
-use super::redaction::Cleaned;
+use super::redaction::{Clean, Cleaned};
 use super::{Line, Stop, refuse, texts};
 
 /// A text file that is to be edited.
@@ -78,13 +78,13 @@ impl Line<'_> {
     ///
     /// `old_bytes` is the size of the file that it replaces, if there is one. Returns the
     /// text as it is stored, with what the model is told about it.
-    pub(super) fn put_text(
+    pub(super) fn put_text<'t>(
         &self,
         change: &mut Change<'_>,
         path: &MemoryPath,
-        text: &str,
+        text: &'t str,
         old_bytes: Option<u64>,
-    ) -> Result<Cleaned, Stop> {
+    ) -> Result<Cleaned<'t>, Stop> {
         let pseudonym = |value: &[u8]| change.pseudonym(value);
         let (cleaned, lines) = self.admit_text(&pseudonym, path, text)?;
         let file = NewFile {
@@ -99,16 +99,19 @@ impl Line<'_> {
 
     /// Redacts a text and checks it against the limits on one file, before and after.
     /// Returns what may be stored, and how many lines it has.
-    pub(super) fn admit_text(
+    pub(super) fn admit_text<'t>(
         &self,
         pseudonym: &dyn Fn(&[u8]) -> [u8; 32],
         path: &MemoryPath,
-        text: &str,
-    ) -> Result<(Cleaned, u64), Stop> {
+        text: &'t str,
+    ) -> Result<(Cleaned<'t>, u64), Stop> {
         // Before redaction too, so that nobody can make it scan more than may be stored.
-        self.check_text(path, text)?;
+        let lines = self.check_text(path, text)?;
         let cleaned = self.clean(pseudonym, path, text)?;
-        let lines = self.check_text(path, &cleaned.text)?;
+        let lines = match &cleaned.text {
+            Clean::AsGiven(_) => lines,
+            Clean::Changed(text) => self.check_text(path, text)?,
+        };
         Ok((cleaned, lines))
     }
 

@@ -1,5 +1,8 @@
 //! The redaction step: what of a text may be stored, and what of it may be shown.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use zeroize::Zeroizing;
 
 use crate::path::MemoryPath;
@@ -11,9 +14,37 @@ use super::{Line, Stop, refuse};
 /// How many findings a note names.
 const FINDINGS_NAMED_MAX: usize = 20;
 
+/// A text without what policy removes.
+pub(super) enum Clean<'t> {
+    /// There was nothing to remove.
+    AsGiven(&'t str),
+    /// What is left.
+    Changed(Zeroizing<String>),
+}
+
+impl Deref for Clean<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Clean::AsGiven(text) => text,
+            Clean::Changed(text) => text,
+        }
+    }
+}
+
+impl<'t> From<Cow<'t, str>> for Clean<'t> {
+    fn from(text: Cow<'t, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Clean::AsGiven(text),
+            Cow::Owned(text) => Clean::Changed(Zeroizing::new(text)),
+        }
+    }
+}
+
 /// A text without what policy removes, and what the model is told about it.
-pub(super) struct Cleaned {
-    pub(super) text: Zeroizing<String>,
+pub(super) struct Cleaned<'t> {
+    pub(super) text: Clean<'t>,
     pub(super) note: Option<String>,
     /// How many values were removed.
     pub(super) removed: u64,
@@ -21,15 +52,15 @@ pub(super) struct Cleaned {
 
 impl Line<'_> {
     /// Removes from a whole after-image what policy does not let into the store.
-    pub(super) fn clean(
+    pub(super) fn clean<'t>(
         &self,
         pseudonym: &dyn Fn(&[u8]) -> [u8; 32],
         path: &MemoryPath,
-        text: &str,
-    ) -> Result<Cleaned, Stop> {
+        text: &'t str,
+    ) -> Result<Cleaned<'t>, Stop> {
         let Some(engine) = &self.rules.in_force.engine else {
             return Ok(Cleaned {
-                text: Zeroizing::new(text.to_owned()),
+                text: Clean::AsGiven(text),
                 note: None,
                 removed: 0,
             });
@@ -44,7 +75,7 @@ impl Line<'_> {
                 let notify = self.rules.in_force.policy.redaction.notify_model;
                 let note = if notify { note(&findings) } else { None };
                 Ok(Cleaned {
-                    text: Zeroizing::new(text.into_owned()),
+                    text: text.into(),
                     note,
                     removed: findings.len() as u64,
                 })
@@ -95,24 +126,24 @@ impl Line<'_> {
 
     /// A file's text as it may be shown: one that an older policy let through is scanned
     /// before it is. The flag says that the stored text must be cleaned too.
-    pub(super) fn stored_text(
+    pub(super) fn stored_text<'t>(
         &self,
-        text: &str,
+        text: &'t str,
         policy_digest: &[u8; 32],
         pseudonym: &dyn Fn(&[u8]) -> [u8; 32],
-    ) -> Result<(Zeroizing<String>, bool), Stop> {
+    ) -> Result<(Clean<'t>, bool), Stop> {
         let in_force = &self.rules.in_force;
         let Some(engine) = in_force
             .engine
             .as_ref()
             .filter(|_| *policy_digest != in_force.digest)
         else {
-            return Ok((Zeroizing::new(text.to_owned()), false));
+            return Ok((Clean::AsGiven(text), false));
         };
         match engine.scrub(text, Some(pseudonym)) {
             Ok(redacted) => {
                 let is_dirty = !redacted.findings.is_empty();
-                Ok((Zeroizing::new(redacted.text.into_owned()), is_dirty))
+                Ok((redacted.text.into(), is_dirty))
             }
             Err(refused) => Err(refuse(format!(
                 "Error: the file cannot be shown: {}",

@@ -120,13 +120,18 @@ impl Line<'_> {
             bytes,
             path: path.clone(),
         }];
-        for entry in self.shown(reader, directory)? {
-            rows.push(self.row(reader, directory, &entry)?);
-            let Some(below) = directory.child(&entry) else {
+        for entry in reader.listed(directory)?.iter() {
+            if !self.is_shown(directory, entry) {
+                continue;
+            }
+            rows.push(self.row(reader, directory, entry)?);
+            let Some(below) = directory.child(entry) else {
                 continue;
             };
-            for entry in self.shown(reader, &below)? {
-                rows.push(self.row(reader, &below, &entry)?);
+            for entry in reader.listed(&below)?.iter() {
+                if self.is_shown(&below, entry) {
+                    rows.push(self.row(reader, &below, entry)?);
+                }
             }
         }
         let rows_max = usize::try_from(self.rules.effective.view.max_entries).unwrap_or(usize::MAX);
@@ -169,16 +174,12 @@ impl Line<'_> {
         Ok(bytes)
     }
 
-    /// A directory's entries that an agent sees in a listing.
-    fn shown(&self, reader: &Reader<'_>, directory: &Directory) -> Result<Vec<Dirent>, Stop> {
+    /// Whether an agent sees this entry of a directory in a listing.
+    fn is_shown(&self, directory: &Directory, entry: &Dirent) -> bool {
         let paths = &self.rules.effective.paths;
-        let mut entries = reader.children(directory)?;
-        entries.retain(|entry| {
-            !entry.name.starts_with('.')
-                && entry.name != "node_modules"
-                && paths.denied_by(&directory.path_of(&entry.name)).is_none()
-        });
-        Ok(entries)
+        !entry.name.starts_with('.')
+            && entry.name != "node_modules"
+            && paths.denied_by(&directory.path_of(&entry.name)).is_none()
     }
 }
 

@@ -12,36 +12,32 @@ impl SetHash {
     /// Adds a record's hash.
     pub fn add(&mut self, term: &[u8; 32]) {
         let mut carry = false;
-        for (sum, add) in self.0.iter_mut().zip(term).rev() {
-            (*sum, carry) = sum.carrying_add_bytes(*add, carry);
-        }
+        self.with(term, |sum, add| {
+            let (sum, first) = sum.overflowing_add(add);
+            let (sum, second) = sum.overflowing_add(u64::from(carry));
+            carry = first || second;
+            sum
+        });
     }
 
     /// Takes a record's hash away.
     pub fn remove(&mut self, term: &[u8; 32]) {
         let mut borrow = false;
-        for (sum, sub) in self.0.iter_mut().zip(term).rev() {
-            (*sum, borrow) = sum.borrowing_sub_bytes(*sub, borrow);
+        self.with(term, |sum, sub| {
+            let (difference, first) = sum.overflowing_sub(sub);
+            let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+            borrow = first || second;
+            difference
+        });
+    }
+
+    /// Replaces each word of the sum, the lowest first.
+    fn with(&mut self, term: &[u8; 32], mut step: impl FnMut(u64, u64) -> u64) {
+        let (sums, _) = self.0.as_chunks_mut::<8>();
+        let (terms, _) = term.as_chunks::<8>();
+        for (sum, term) in sums.iter_mut().zip(terms).rev() {
+            *sum = step(u64::from_be_bytes(*sum), u64::from_be_bytes(*term)).to_be_bytes();
         }
-    }
-}
-
-trait ByteArithmetic: Sized {
-    fn carrying_add_bytes(self, other: Self, carry: bool) -> (Self, bool);
-    fn borrowing_sub_bytes(self, other: Self, borrow: bool) -> (Self, bool);
-}
-
-impl ByteArithmetic for u8 {
-    fn carrying_add_bytes(self, other: Self, carry: bool) -> (Self, bool) {
-        let (sum, first) = self.overflowing_add(other);
-        let (sum, second) = sum.overflowing_add(Self::from(carry));
-        (sum, first || second)
-    }
-
-    fn borrowing_sub_bytes(self, other: Self, borrow: bool) -> (Self, bool) {
-        let (difference, first) = self.overflowing_sub(other);
-        let (difference, second) = difference.overflowing_sub(Self::from(borrow));
-        (difference, first || second)
     }
 }
 

@@ -82,6 +82,9 @@ pub enum Refused {
         /// The rule's id.
         rule: String,
     },
+    /// There are more keywords than can be searched for at once.
+    #[error("the rules have too many keywords")]
+    NoSearch,
     /// What is left after redaction still holds something that a rule finds.
     #[error("the text is not clean after redaction")]
     NotClean,

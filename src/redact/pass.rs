@@ -51,7 +51,8 @@ impl<'s> Pass<'s> {
         self.done.fill(0);
         let scanner = self.scanner;
         let mut marker_end = 0;
-        for hit in scanner.search.find_overlapping_iter(text.0) {
+        let search = scanner.search().ok_or(Refused::NoSearch)?;
+        for hit in search.find_overlapping_iter(text.0) {
             let slot = hit.pattern().as_usize();
             if slot == 0 {
                 marker_end = scanner

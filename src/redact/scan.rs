@@ -44,7 +44,8 @@ pub(crate) struct Rule {
 /// All rules with their one keyword search.
 pub(crate) struct Scanner {
     pub(super) rules: Vec<Rule>,
-    pub(super) search: AhoCorasick,
+    keywords: Vec<Vec<u8>>,
+    search: OnceLock<Option<AhoCorasick>>,
     pub(super) by_keyword: Vec<Vec<usize>>,
     pub(super) numbers: Numbers,
     pub(super) ids: Ids,
@@ -57,10 +58,10 @@ impl Scanner {
         ids: Ids,
         allow: HashSet<Vec<u8>>,
     ) -> Result<Self, RedactError> {
+        let numbers = Numbers::new(&defs)?;
         let mut keywords: Vec<Vec<u8>> = vec![marker::OPEN.to_vec()];
         let mut by_keyword: Vec<Vec<usize>> = vec![Vec::new()];
         let mut seen = std::collections::HashMap::new();
-        let numbers = Numbers::new(&defs)?;
         for (i, def) in defs.iter().enumerate() {
             for word in &def.keywords {
                 let word = word.to_ascii_lowercase().into_bytes();
@@ -76,22 +77,31 @@ impl Scanner {
                 }
             }
         }
-        let search = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .start_kind(StartKind::Unanchored)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(keywords)
-            .map_err(|_| RedactError::TooManyKeywords)?;
         let rules = defs.into_iter().map(Rule::new).collect();
         Ok(Self {
             rules,
-            search,
+            keywords,
+            search: OnceLock::new(),
             by_keyword,
             numbers,
             ids,
             allow,
         })
+    }
+
+    /// The keyword search, made when it is first needed: a process that only reads what was
+    /// scanned already never needs it, and it is the largest part of a policy's cost.
+    pub(super) fn search(&self) -> Option<&AhoCorasick> {
+        let build = || {
+            AhoCorasick::builder()
+                .ascii_case_insensitive(true)
+                .match_kind(MatchKind::Standard)
+                .start_kind(StartKind::Unanchored)
+                .kind(Some(AhoCorasickKind::DFA))
+                .build(&self.keywords)
+                .ok()
+        };
+        self.search.get_or_init(build).as_ref()
     }
 
     pub(crate) fn rules(&self) -> &[Rule] {

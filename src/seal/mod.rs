@@ -162,6 +162,39 @@ impl Place<'_> {
     }
 }
 
+/// Seals and opens records of one place under one key, for `benches/` to measure.
+pub struct Sealer {
+    cipher: Cipher,
+}
+
+impl Sealer {
+    /// One with a key that is no secret.
+    #[must_use]
+    pub fn of_no_secret() -> Self {
+        Self {
+            cipher: Cipher::new(&crate::key::SecretKey::copy_of(&[9; 32])),
+        }
+    }
+
+    /// The sealed record; `None` when the random source fails.
+    #[must_use]
+    pub fn seal(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        seal(&Self::PLACE, &self.cipher, &crate::key::OsRandom, plain).ok()
+    }
+
+    /// What was sealed; `None` for anything else.
+    #[must_use]
+    pub fn open(&self, value: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        open(&Self::PLACE, &self.cipher, value).ok()
+    }
+
+    const PLACE: Place<'static> = Place {
+        store: StoreId([1; 16]),
+        epoch: 1,
+        key: &[7; 37],
+    };
+}
+
 /// Why a value cannot be sealed or opened. Never carries the value.
 #[derive(Debug, Error)]
 #[non_exhaustive]

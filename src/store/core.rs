@@ -24,6 +24,7 @@ use super::durability::{Applied, Durability};
 use super::growth::Growth;
 use super::index::{Indexes, ShortMac, short};
 use super::job_list::{Jobs, StoredJob};
+use super::listings::Listings;
 use super::state::{self, State};
 use super::tenant::Tenant;
 use super::tokens::StoredToken;
@@ -56,6 +57,7 @@ pub(super) struct Core {
     pub(super) place: Option<PathBuf>,
     pub(super) mode: OpenMode,
     pub(super) indexes: Indexes,
+    pub(super) listings: Listings,
     pub(super) tenants: Mutex<HashMap<FileTag, Weak<Tenant>>>,
     /// The hash of each head's record, as the root counts it.
     pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
@@ -155,6 +157,7 @@ impl Core {
             place: parts.place,
             mode: parts.mode,
             indexes: Indexes::new(),
+            listings: Listings::new(),
             tenants: Mutex::default(),
             heads: RwLock::new(parts.heads),
             jobs: Jobs::new(parts.jobs),

@@ -228,7 +228,10 @@ impl Core {
             return Err(Abort::Refused(Some(path.clone())));
         }
         let name = Some(tenant.name.as_str());
-        let withdraw = || tenant.withdraw();
+        let withdraw = || {
+            tenant.withdraw();
+            self.listings.forget(live.crypto.id);
+        };
         Ok(self.erase_head(tenant.tag, name, &live.head, &live.sealed, withdraw)?)
     }
 

@@ -41,6 +41,7 @@ mod job_list;
 mod jobs;
 mod keyring;
 mod lineage;
+mod listings;
 mod open;
 mod picture;
 mod policy_parts;

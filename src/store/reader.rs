@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::path::{MemoryPath, ROOT};
 use crate::record::{
-    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NodeId, RecordKey, SetHash, Share, Summary,
+    CHUNK_BYTES, Dirent, DirentBody, FileMeta, NameTag, NodeId, RecordKey, SetHash, Share, Summary,
     padded_content_bytes,
 };
 use crate::seal;
@@ -27,6 +27,9 @@ const TRIES_WITHOUT_LOCK: u32 = 3;
 
 /// Records that one scan step asks for.
 pub(super) const SCAN_RECORDS: usize = 1_000;
+
+/// For so many entries of a directory room is made before they are read.
+const ENTRIES_AHEAD: usize = 16_384;
 
 /// A tenant's tree at one head. What is expired does not exist in it.
 pub(crate) struct Reader<'a> {
@@ -135,10 +138,7 @@ impl Reader<'_> {
         let set_hash = &directory.summary.set_hash;
         let expected = match self.core.indexes.expected(at, set_hash, tag) {
             Some(expected) => expected,
-            None => self
-                .check_directory(directory, |_, _| Ok(()))?
-                .get(&tag)
-                .copied(),
+            None => self.check_directory(directory, Some(tag), |_, _| Ok(()))?,
         };
         let key = RecordKey::Dirent(crypto.id, directory.id, tag).to_bytes();
         let value = self.core.backend.get(&key)?;
@@ -195,7 +195,7 @@ impl Reader<'_> {
             return Ok(Vec::new());
         };
         let mut entries = Vec::new();
-        self.check_directory(directory, |key, value| {
+        self.check_directory(directory, None, |key, value| {
             let entry = live.crypto.open_entry(key, value)?;
             if entry.directory != directory.id {
                 return Err(StoreError::Damaged("a directory"));
@@ -230,7 +230,7 @@ impl Reader<'_> {
         };
         let padded_bytes = usize::try_from(padded_content_bytes(file.bytes))
             .map_err(|_| StoreError::Damaged("a file's content"))?;
-        let mut content = Zeroizing::new(Vec::with_capacity(padded_bytes));
+        let mut content = Zeroizing::new(Vec::new());
         for number in 0..file.chunks() {
             let key = RecordKey::Chunk(live.crypto.id, file.content, number).to_bytes();
             let Some(value) = self.core.backend.get(&key)? else {
@@ -240,6 +240,14 @@ impl Reader<'_> {
             let expected = CHUNK_BYTES.min(padded_bytes.saturating_sub(content.len()));
             if chunk.len() != expected {
                 return Err(damaged);
+            }
+            if chunk.len() == padded_bytes {
+                content = chunk;
+                continue;
+            }
+            if number == 0 {
+                // At once, so that growing leaves no copies behind.
+                content.reserve_exact(padded_bytes);
             }
             content.extend_from_slice(&chunk);
         }
@@ -255,20 +263,23 @@ impl Reader<'_> {
     }
 
     /// Reads every record of a directory, hands each to `each`, and checks that together
-    /// they are what the summary says. Remembers their hashes.
+    /// they are what the summary says. Remembers their hashes, and returns that of `asked`.
     pub(super) fn check_directory(
         &self,
         directory: &Directory,
+        asked: Option<NameTag>,
         mut each: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
-    ) -> Result<HashMap<crate::record::NameTag, ShortMac>, StoreError> {
+    ) -> Result<Option<ShortMac>, StoreError> {
         let damaged = || StoreError::Damaged("a directory");
         let Some(live) = &self.live else {
-            return Ok(HashMap::new());
+            return Ok(None);
         };
         let crypto = &live.crypto;
         let prefix = RecordKey::dirents_of(crypto.id, directory.id);
         let mut set_hash = SetHash::default();
-        let mut records: HashMap<crate::record::NameTag, ShortMac> = HashMap::new();
+        // The summary was checked; still, what it says is not worth more room than a page at once.
+        let expected = usize::try_from(directory.summary.entries).unwrap_or(usize::MAX);
+        let mut records = HashMap::with_capacity(expected.min(ENTRIES_AHEAD));
         let mut count: u64 = 0;
         let mut after: Option<Vec<u8>> = None;
         loop {
@@ -301,10 +312,10 @@ impl Reader<'_> {
         if count != directory.summary.entries || set_hash != directory.summary.set_hash {
             return Err(damaged());
         }
-        self.core
-            .indexes
-            .insert((crypto.id, directory.id), set_hash, records.clone());
-        Ok(records)
+        let found = asked.and_then(|tag| records.get(&tag).copied());
+        let at = (crypto.id, directory.id);
+        self.core.indexes.insert(at, set_hash, records);
+        Ok(found)
     }
 }
 

@@ -382,7 +382,7 @@ impl Reader<'_> {
         let Some(live) = &self.live else {
             return Ok(listed);
         };
-        self.check_directory(directory, |key, value| {
+        self.check_directory(directory, None, |key, value| {
             let entry = live.crypto.open_entry(key, value)?;
             if directory.child(&entry).is_some() {
                 listed.directories.push(entry.name.clone());

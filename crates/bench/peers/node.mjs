@@ -1,11 +1,12 @@
 // Runs tool inputs on the TypeScript SDK's local memory tool and times each call.
 //
 // One request a line: {"inputs": [...]}; one answer a line: {"nanos": [...], "failed": n}.
-import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { BetaLocalFilesystemMemoryTool } from "@anthropic-ai/sdk/tools/memory/node";
 
-const { version } = createRequire(import.meta.url)("@anthropic-ai/sdk/package.json");
+const manifest = new URL("node_modules/@anthropic-ai/sdk/package.json", import.meta.url);
+const { version } = JSON.parse(readFileSync(manifest, "utf8"));
 const tool = await BetaLocalFilesystemMemoryTool.init(process.argv[2]);
 console.log(JSON.stringify({ version }));
 for await (const line of createInterface({ input: process.stdin })) {

@@ -8,7 +8,7 @@ import sys
 import time
 
 import anthropic
-from anthropic.lib.tools import BetaLocalFilesystemMemoryTool
+from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 
 tool = BetaLocalFilesystemMemoryTool(sys.argv[1])
 print(json.dumps({"version": anthropic.__version__}), flush=True)

@@ -71,9 +71,13 @@ impl Limit {
             }
         }
         let start = Instant::now();
-        for (key, length) in &trace.gets {
+        for (number, (key, length)) in trace.gets.iter().enumerate() {
             let value = self.db.get(key)?.ok_or("a record is missing")?;
             std::hint::black_box(value.to_vec());
+            // The first is the tenant's head, which is compared and not opened.
+            if number == 0 {
+                continue;
+            }
             if let Some((sealed, tag)) = self.sealed.get(length) {
                 let mut text = sealed.clone();
                 self.cipher

@@ -75,7 +75,7 @@ pub fn view(file: usize) -> Value {
 pub fn str_replace(file: usize) -> Value {
     json!({
         "command": "str_replace", "path": path(file),
-        "old_str": format!("status: open {file}\n"), "new_str": format!("status: done {file}\n"),
+        "old_str": format!("status: open {file}"), "new_str": format!("status: done {file}"),
     })
 }
 

@@ -26,12 +26,7 @@ impl Survey {
             runs: runs(text),
         };
         let mut next = 0;
-        while let Some(step) = text
-            .cut(next, text.len())
-            .iter()
-            .position(|&b| kind(b) != 0)
-        {
-            let i = next + step;
+        while let Some(i) = next_of_a_kind(text, next) {
             next = i + 1;
             match kind(text.at(i)) {
                 NEWLINE => {
@@ -89,6 +84,23 @@ const KIND: [u8; 256] = {
 
 fn kind(b: u8) -> u8 {
     KIND.get(usize::from(b)).copied().unwrap_or(0)
+}
+
+/// Where the next byte that has a kind stands, from `from` on.
+fn next_of_a_kind(text: Text<'_>, from: usize) -> Option<usize> {
+    // Most stretches have none: one look at a whole stretch, without a branch for each byte.
+    const STRETCH: usize = 32;
+    let mut at = from;
+    for stretch in text.cut(from, text.len()).chunks(STRETCH) {
+        if stretch.iter().fold(0, |any, &b| any | kind(b)) != 0 {
+            return stretch
+                .iter()
+                .position(|&b| kind(b) != 0)
+                .map(|step| at + step);
+        }
+        at += stretch.len();
+    }
+    None
 }
 
 /// The bytes to leave out at the line feed at `i` when a token seems to go on in the next line.
@@ -181,7 +193,7 @@ fn spaced_runs(text: Text<'_>) -> Vec<(usize, usize)> {
     while i < text.len() {
         let run = [(i, 2), (i + 1, 2), (i, 3), (i + 1, 3), (i + 2, 3)]
             .into_iter()
-            .filter(|&(at, _)| matches!(text.at(at), b' ' | b':'))
+            .filter(|&(at, period)| is_repeated(text, at, period))
             .find_map(|(at, period)| spaced(text, at, period));
         i = match run {
             Some((start, end)) if runs.last().is_none_or(|r| r.1 <= start) => {
@@ -192,6 +204,13 @@ fn spaced_runs(text: Text<'_>) -> Vec<(usize, usize)> {
         };
     }
     runs
+}
+
+/// Whether a separator stands at `at`, and the same one on either side of it, as in every run.
+fn is_repeated(text: Text<'_>, at: usize, period: usize) -> bool {
+    let sign = text.at(at);
+    let before = at.checked_sub(period).map_or(0, |before| text.at(before));
+    matches!(sign, b' ' | b':') && (text.at(at + period) == sign || before == sign)
 }
 
 /// The run around the separator at `at` whose parts are `period - 1` characters long.
@@ -224,14 +243,36 @@ fn spaced(text: Text<'_>, at: usize, period: usize) -> Option<(usize, usize)> {
 }
 
 fn is_run(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-')
+    RUN.get(usize::from(b)).copied().unwrap_or(false)
+}
+
+/// The characters of base64 in both its alphabets, which those of hex are among.
+const RUN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut i = 0usize;
+    while i < 256 {
+        let b = i as u8;
+        #[expect(clippy::indexing_slicing, reason = "i is below the table's length")]
+        {
+            table[i] = b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
+        }
+        i += 1;
+    }
+    table
+};
+
+/// Whether all bytes from one probe to the next belong to a run. All are looked at, for a
+/// branch that depends on the letters of a word is never foreseen.
+fn is_between_probes(text: Text<'_>, i: usize) -> bool {
+    let stretch = text.cut(i, i + PROBE + 1);
+    stretch.len() == PROBE + 1 && stretch.iter().fold(true, |all, &b| all & is_run(b))
 }
 
 fn long_runs(text: Text<'_>) -> Vec<(usize, usize)> {
     let mut runs = Vec::new();
     let mut i = PROBE - 1;
     while i < text.len() {
-        if is_run(text.at(i)) && is_run(text.at(i + PROBE)) {
+        if is_between_probes(text, i) {
             let end = text.skip(i, text.len(), is_run);
             if end > i + PROBE {
                 let low = runs.last().map_or(0, |r: &(usize, usize)| r.1);
