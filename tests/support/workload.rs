@@ -102,6 +102,7 @@ fn take(tree: &mut Tree, path: &str) -> Vec<(String, Option<String>)> {
 }
 
 /// Makes commands for one directory. The same seed and tree make the same commands.
+#[derive(Clone)]
 pub struct Worker {
     rng: Rng,
     top: String,
