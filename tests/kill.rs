@@ -371,7 +371,7 @@ fn a_kill_while_a_store_opens_does_no_harm() {
     let mut home = Home::new();
     home.open("new").close().unwrap();
     let (mut kills, mut inside) = (0, 0);
-    let mut open_micros = 20_000;
+    let mut delay_max = 20_000;
     for round in 0..rounds {
         let plan = home.plan(rng.next() >> 1, &[0, 2]);
         let mut child = Running::start(&plan, home.path());
@@ -380,14 +380,15 @@ fn a_kill_while_a_store_opens_does_no_harm() {
         for _ in 0..5 {
             let mut child = Running::start(&home.plan(0, &[]), home.path());
             child.wait("it starts to open", |seen| seen.started);
-            let started = Instant::now();
-            if kills % 10 == 0 {
-                child.wait("it is open", |seen| seen.opened);
-                open_micros = started.elapsed().as_micros() as u64;
-            } else {
-                std::thread::sleep(Duration::from_micros(rng.below(open_micros)));
+            std::thread::sleep(Duration::from_micros(rng.below(delay_max)));
+            let is_inside = !child.kill().opened;
+            // As long as an open takes, on whatever machine under whatever load.
+            delay_max = match is_inside {
+                true => delay_max * 9 / 8,
+                false => delay_max * 3 / 4,
             }
-            inside += u64::from(!child.kill().opened);
+            .max(1_000);
+            inside += u64::from(is_inside);
             kills += 1;
         }
         let name = format!("round {round}, seed {}", plan.seed);
@@ -397,7 +398,7 @@ fn a_kill_while_a_store_opens_does_no_harm() {
         assert_whole(&vault, &name);
         vault.close().unwrap();
     }
-    println!("{kills} kills, {inside} inside an open that takes about {open_micros} us");
+    println!("{kills} kills, {inside} inside an open; delays of at most {delay_max} us at last");
     assert!(inside * 2 > kills);
 }
 
