@@ -410,6 +410,7 @@ fn no_canary_leaves_the_command() {
 }
 
 /// All kinds of calls around some of the canaries, and the first kinds around all.
+#[cfg(any(feature = "mcp", feature = "serve"))]
 fn some_calls() -> Vec<Value> {
     let of = |(n, secret): (usize, &String)| {
         let kinds = if n.is_multiple_of(5) { usize::MAX } else { 3 };
