@@ -73,6 +73,8 @@ pub enum Place {
 const STEPS_MAX: usize = 24;
 /// A clock that runs far ahead of what is stored is not believed.
 const MINUTES_MAX: u64 = 11 * 24 * 60;
+/// Around the ten days after which a tenant's files expire, and half of them.
+const MINUTES: &[u64] = &[0, 1, 7_200, 14_399, 14_400, 14_401];
 /// No path of a script may come near the guard's depth.
 const DEPTH_MAX: usize = 20;
 
@@ -109,7 +111,10 @@ impl<'a> Arbitrary<'a> for Script {
             steps.push(match u.int_in_range(0..=31)? {
                 0 => Step::Reopen,
                 1..=2 => Step::Pass {
-                    minutes: u.int_in_range(0..=MINUTES_MAX)?,
+                    minutes: match u.ratio(1, 2)? {
+                        true => *u.choose(MINUTES)?,
+                        false => u.int_in_range(0..=MINUTES_MAX)?,
+                    },
                 },
                 3 => Step::Sweep,
                 _ => Step::Run {

@@ -221,14 +221,21 @@ impl<'a> Arbitrary<'a> for PolicyText {
             ])?;
             text.push_str(&format!("extends = {extended}\n"));
         }
+        let has_rule = u.ratio(1, 16)?;
         let mut wrong_left = *u.choose(&[0, 0, 0, 1, 2])?;
         let mut matches = MATCHES.iter();
         for (header, keys) in SECTIONS {
-            if !u.ratio(1, 2)? {
+            let is_forced = has_rule && *header == "[redaction]";
+            if !is_forced && !u.ratio(1, 2)? {
                 continue;
             }
             text.push_str(header);
             text.push('\n');
+            if is_forced {
+                // Without the packs the rule is tried in an engine that is built in no time.
+                text.push_str("rule_packs = []\n");
+                continue;
+            }
             if *header == "[[tenants]]" {
                 let pattern = matches.nth(u.int_in_range(0..=2)?).unwrap_or(&"last");
                 text.push_str(&format!("match = \"{pattern}\"\n"));
@@ -246,7 +253,7 @@ impl<'a> Arbitrary<'a> for PolicyText {
                 }
             }
         }
-        if !u.is_empty() && u.ratio(1, 64)? {
+        if has_rule {
             text.push_str(RULE);
         }
         if !u.is_empty() && u.ratio(1, 8)? {
