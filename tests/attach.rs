@@ -435,7 +435,7 @@ impl DyingHolder {
                 let mut rest = vec![0; 64 + u32::from_be_bytes(length) as usize];
                 connection.read_exact(&mut rest).unwrap();
                 connection.write_all(b"p\0\0\0\x20").unwrap();
-                let asked = [[7; 32].as_slice(), &rest[32..]].concat();
+                let asked = [[7; 32].as_slice(), rest.get(32..).unwrap()].concat();
                 connection.write_all(&vault.answer_proof(&asked)).unwrap();
                 connection.write_all(b"o\0\0\0\x06ready\n").unwrap();
                 let mut line = String::new();

@@ -312,3 +312,49 @@ impl Erasure {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn erasure(trail: Trail) -> Erasure {
+        Erasure {
+            tag: FileTag([1; 16]),
+            tenant: TenantId([2; 16]),
+            stage: ErasureStage::Purged,
+            started: 3,
+            deleted: 4,
+            purged: 5,
+            audit: Chain::EMPTY,
+            traces: vec![[6; TRACE_BYTES]; TRACES_MAX],
+            trail,
+        }
+    }
+
+    #[test]
+    fn an_erasure_is_read_as_it_was_written() {
+        for trail in [
+            Trail::None,
+            Trail::Next(TenantId([7; 16])),
+            Trail::Name([8; 16]),
+        ] {
+            let job = Job::Erase(erasure(trail));
+            assert_eq!(Job::decode(&job.encode()), Ok(job));
+        }
+    }
+
+    /// The first builds ended the record behind the traces.
+    #[test]
+    fn an_erasure_without_a_trail_is_what_the_first_builds_wrote() {
+        let without = Job::Erase(erasure(Trail::None)).encode();
+        let with = Job::Erase(erasure(Trail::Name([8; 16]))).encode();
+        assert_eq!(with.len(), without.len() + 17);
+        assert!(with.starts_with(&without));
+        for length in without.len() + 1..with.len() {
+            let cut = with.get(..length).unwrap();
+            assert!(Job::decode(cut).is_err(), "{length}");
+        }
+        let unknown = [without.as_slice(), &[3], &[8; 16]].concat();
+        assert!(Job::decode(&unknown).is_err());
+    }
+}
