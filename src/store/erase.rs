@@ -205,10 +205,7 @@ impl Core {
         if let Some((path, _)) = reader.holds().first() {
             return Err(Abort::Refused(Some(path.clone())));
         }
-        Ok(self.erase_head(tenant.tag, &live.head, &live.sealed, || {
-            tenant.withdraw();
-            self.listings.forget(live.crypto.id);
-        })?)
+        Ok(self.erase_head(tenant.tag, &live.head, &live.sealed, || tenant.withdraw())?)
     }
 
     /// Erases a tenant whose key file is lost. Whether its holds have ended cannot be read.
@@ -279,6 +276,7 @@ impl Core {
         };
         let seq = self.commit_with(extra, batch, changes)?;
         withdraw();
+        self.listings.forget(head.tenant);
         // The reaper destroys the keys too, should this not get that far.
         lock(&self.jobs.staging).insert(id);
         let below = &head.root.below;
