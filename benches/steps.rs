@@ -1,6 +1,10 @@
 //! The steps of a command one by one, and single commands on a store in memory.
 //!
 //! `cargo bench --bench steps`. crates/bench measures the whole on a disk, beside other tools.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement of what fails is none, so it ends"
+)]
 
 use std::hint::black_box;
 use std::time::Duration;

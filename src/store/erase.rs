@@ -228,10 +228,7 @@ impl Core {
             return Err(Abort::Refused(Some(path.clone())));
         }
         let name = Some(tenant.name.as_str());
-        let withdraw = || {
-            tenant.withdraw();
-            self.listings.forget(live.crypto.id);
-        };
+        let withdraw = || tenant.withdraw();
         Ok(self.erase_head(tenant.tag, name, &live.head, &live.sealed, withdraw)?)
     }
 
@@ -311,6 +308,7 @@ impl Core {
         };
         let seq = self.commit_with(extra, batch, changes)?;
         withdraw();
+        self.listings.forget(head.tenant);
         // The reaper destroys the keys too, should this not get that far.
         lock(&self.jobs.staging).insert(id);
         let below = &head.root.below;

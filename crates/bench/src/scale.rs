@@ -64,6 +64,12 @@ fn store_of(files: usize, options: &Options, report: &mut Report) -> Res<f64> {
         "us an entry",
         "<= 1.5",
     );
+    report.figure(
+        "as much read from the engine alone",
+        of("engine_us_an_entry"),
+        "us an entry",
+        "",
+    );
     report.figure("view, hot, 1,000 files: p50", of("hot_us"), "us", "");
     report.figure("view, cold, 1,000 files: p50", of("cold_us"), "us", "");
     report.figure("resident memory after opening", of("rss_open_mb"), "MB", "");
@@ -149,8 +155,12 @@ fn listings(options: &Options, report: &mut Report) -> Res<()> {
     } else {
         &[100, 1_000, 10_000]
     };
-    let runs = if options.quick { 5 } else { 20 };
     for entries in sizes {
+        let runs = if options.quick || *entries > 1_000 {
+            5
+        } else {
+            20
+        };
         let home = options.home.join(format!("listing-{entries}"));
         let site = Site::create(&home.join("own"), ROOM)?;
         let path = |file: usize| format!("/memories/d/f{file:05}.md");
