@@ -6,18 +6,28 @@ use std::sync::LazyLock;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use strongroom::{BackupKind, Code, verify_backup};
-use strongroom_fuzz::backups::{Built, REAL, Scratch};
+use strongroom_fuzz::backups::{Built, REAL, Scratch, sections};
 use strongroom_fuzz::mutation::Changes;
 
 #[derive(Debug, Arbitrary)]
 enum Input {
     Raw(Vec<u8>),
-    Changed { is_keys: bool, changes: Changes },
+    Changed {
+        is_keys: bool,
+        changes: Changes,
+    },
+    /// One bit of the head of a section, which says what the section is.
+    HeadChanged {
+        is_keys: bool,
+        section: u8,
+        at: u8,
+        bit: u8,
+    },
     Built(Built),
     BuiltChanged(Built, Changes),
 }
 
-static SCRATCH: LazyLock<Scratch> = LazyLock::new(|| Scratch::new("backup"));
+static SCRATCH: LazyLock<Scratch> = LazyLock::new(|| Scratch::unnamed("backup"));
 
 fuzz_target!(|input: Input| {
     let (bytes, is_changed) = match input {
@@ -27,6 +37,18 @@ fuzz_target!(|input: Input| {
             let bytes = changes.apply(real);
             let is_changed = bytes != *real;
             (bytes, is_changed)
+        }
+        Input::HeadChanged {
+            is_keys,
+            section,
+            at,
+            bit,
+        } => {
+            let mut bytes = REAL[usize::from(is_keys)].clone();
+            let starts = sections(&bytes);
+            let start = starts[usize::from(section) % starts.len()];
+            bytes[start + usize::from(at) % 9] ^= 1 << (bit % 8);
+            (bytes, true)
         }
         Input::Built(Built(bytes)) => (bytes, false),
         Input::BuiltChanged(Built(bytes), changes) => {

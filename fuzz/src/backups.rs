@@ -1,5 +1,8 @@
 //! Backups written by docs/FORMAT.md, and real ones to be changed.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -14,37 +17,78 @@ use crate::keys::{Counted, key_source};
 pub static REAL: LazyLock<[Vec<u8>; 2]> = LazyLock::new(make);
 
 /// A file of this process that is written anew for each input.
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    path: PathBuf,
+    file: Option<File>,
+}
 
 impl Scratch {
-    /// One that does not exist yet.
+    /// One that does not exist yet, and goes when this is dropped.
     #[must_use]
-    pub fn new(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let memory = Path::new("/dev/shm");
         let directory = match memory.is_dir() {
             true => memory.to_owned(),
             false => std::env::temp_dir(),
         };
-        Self(directory.join(format!("strongroom-fuzz-{name}-{}", std::process::id())))
+        let process = std::process::id();
+        Self {
+            path: directory.join(format!("strongroom-fuzz-{name}-{process}")),
+            file: None,
+        }
+    }
+
+    /// One without a name, so that nothing of it is left however the process ends.
+    #[must_use]
+    pub fn unnamed(name: &str) -> Self {
+        let named = Self::named(name);
+        let file = File::create(&named.path).expect("a scratch file can be made");
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        Self {
+            path,
+            file: Some(file),
+        }
     }
 
     /// Where it lies.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
-    /// Puts bytes in place of what it held.
+    /// Puts bytes in place of what an unnamed one held.
     pub fn write(&self, bytes: &[u8]) {
-        std::fs::write(&self.0, bytes).expect("the scratch file can be written");
+        let file = self.file.as_ref().expect("it is open");
+        let length = bytes.len() as u64;
+        let written = file.write_all_at(bytes, 0);
+        written
+            .and_then(|()| file.set_len(length))
+            .expect("the scratch file can be written");
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _gone = std::fs::remove_file(&self.0);
+        if self.file.is_none() {
+            let _gone = std::fs::remove_file(&self.path);
+        }
     }
 }
+
+/// Where the sections of a whole backup begin; the header is the first.
+#[must_use]
+pub fn sections(bytes: &[u8]) -> Vec<usize> {
+    let mut starts = vec![0];
+    let mut at = HEADER_BYTES;
+    while let Some(length) = bytes.get(at + 5..at + 9) {
+        starts.push(at);
+        let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
+        at += 9 + length as usize + 32;
+    }
+    starts
+}
+
+const HEADER_BYTES: usize = 53;
 
 fn make() -> [Vec<u8>; 2] {
     let vault = Vault::builder()
@@ -63,7 +107,7 @@ fn make() -> [Vec<u8>; 2] {
             .create(path, "text\n")
             .expect("a store in memory takes a file");
     }
-    let files = [Scratch::new("records"), Scratch::new("keys")];
+    let files = [Scratch::named("records"), Scratch::named("keys")];
     let targets = BackupTargets {
         records: Some(files[0].path()),
         keys: Some(files[1].path()),
@@ -225,7 +269,7 @@ mod tests {
 
     #[test]
     fn at_least_three_in_ten_built_backups_are_accepted() {
-        let scratch = Scratch::new("test");
+        let scratch = Scratch::unnamed("test");
         let count = 2_000;
         let mut accepted = [0, 0];
         for Built(bytes) in built(count, 200) {
@@ -246,7 +290,7 @@ mod tests {
 
     #[test]
     fn the_real_backup_is_accepted() {
-        let scratch = Scratch::new("real");
+        let scratch = Scratch::unnamed("real");
         for bytes in REAL.iter() {
             scratch.write(bytes);
             strongroom::verify_backup(scratch.path(), |_, _, _| ()).expect("it is whole");
