@@ -33,7 +33,7 @@ CAUGHT_MIN = 0.9
 SPARE = 1.4  # Some do not compile; the next ones of the sample take their places.
 MEMORY_MAX = 6 << 30
 JOBS = int(os.environ.get("STRONGROOM_MUTANTS_JOBS", "2"))
-ENV = {**os.environ, "RUST_BACKTRACE": "0", "STRONGROOM_MODEL_SEQUENCES": "40",
+ENV = {**os.environ, "RUST_BACKTRACE": "0", "STRONGROOM_MODEL_SEQUENCES": "40", "RUST_MIN_STACK": str(16 << 20),
        "CARGO_TARGET_DIR": os.environ.get("STRONGROOM_MUTANTS_TARGET", str(WORK / "target"))}
 MODULE = """//! Which mutant is on: 0 is none.
 static ON: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| {
