@@ -261,7 +261,7 @@ fn run(open: &dyn Fn() -> Result<Vault, Error>, when: &str) -> Option<String> {
 /// Carries out the commands of two workers in turn. `legal`: what may be stored for each.
 fn script(vault: &Vault, workers: &mut [Worker], legal: &mut [Vec<Tree>], when: &str) -> String {
     let mut failed = 0;
-    let mut is_unsynced = false;
+    let (mut is_struck, mut is_unsynced) = (struck().is_some(), false);
     let mut acknowledged = 0;
     for command in 0..COMMANDS {
         let at = command % TENANTS.len();
@@ -302,11 +302,12 @@ fn script(vault: &Vault, workers: &mut [Worker], legal: &mut [Vec<Tree>], when: 
                 }
             }
         }
-        // Before anything is acknowledged, STATE only says that the store is in use.
-        is_unsynced |= struck().is_some_and(|(call, file)| {
-            (call.contains("sync"))
-                && (file == "gen-000001/db" || (file == "STATE" && acknowledged_before > 0))
-        });
+        if !is_struck && let Some((call, file)) = struck() {
+            is_struck = true;
+            // Before anything is acknowledged, STATE only says that the store is in use.
+            let is_state = file == "STATE" && acknowledged_before > 0;
+            is_unsynced = call.contains("sync") && (file == "gen-000001/db" || is_state);
+        }
     }
     if failed > 0 { "went on" } else { "whole" }.to_owned()
 }
