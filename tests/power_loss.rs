@@ -107,7 +107,7 @@ fn operate(vault: &Vault, operator: &Operator, number: u64) {
         let reply = kept.add_hold(&path, "kept", None).unwrap();
         assert!(!reply.is_error);
     });
-    vault.rotate_keys(Some("one"), |_, _, _| ()).unwrap();
+    vault.rotate_keys(None, |_, _, _| ()).unwrap();
     vault.expire(None, false, |_, _| ()).unwrap();
 }
 
