@@ -31,6 +31,7 @@ SLOW = {
     "policy_at_work": [], "audit": [],
     "retention": ["--skip", "in_many_batches", "--skip", "no_lie_of_the_clock"],
     "tamper": ["job", "tokens", "put_back_as_a_whole", "other", "without_a_head"],
+    "faults": ["large_first"],
 }
 TESTS = {**QUICK, **SLOW}
 CAUGHT_MIN = 0.9
