@@ -461,3 +461,25 @@ fn the_log_tells_of_its_own_beginning_and_end() {
         .collect();
     assert_eq!(seen, [("delete".to_owned(), Outcome::Refused)]);
 }
+
+#[test]
+fn a_rotation_says_when_it_begins_and_when_the_old_key_is_gone() {
+    let store = Store::new();
+    let vault = store.open(ON);
+    work(&vault.tenant("one").unwrap());
+    let rotated = vault.rotate_keys(Some("one"), |_, _, _| ()).unwrap();
+    assert_eq!(rotated[0].epoch, 2);
+    let mut told = Vec::new();
+    vault
+        .audit_store_events(|record| {
+            if record.entry.command == "key rotate" {
+                told.push(record.entry.detail.clone().unwrap());
+            }
+        })
+        .unwrap();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].ends_with("epoch 2 begins"), "{told:?}");
+    assert!(told[1].ends_with("epochs before 2 retired"), "{told:?}");
+    // Both name the tenant by its id, which says nothing once it is erased.
+    assert_eq!(told[0].split(',').next(), told[1].split(',').next());
+}

@@ -1,5 +1,7 @@
 //! Cuts the power at random moments: in a model that loses unsynced batches, and in the
 //! engine's real files, of which each unsynced block may or may not have reached the disk.
+//! Meanwhile an operator rotates keys, erases tenants, changes the policy, adds holds and
+//! sweeps: what was done stays done.
 //!
 //! `STRONGROOM_POWER_SEEDS=1000 STRONGROOM_POWER_COMMANDS=200 cargo test --test power_loss -- --nocapture` for a long run.
 #![allow(
@@ -23,6 +25,7 @@ use strongroom::backend::{
     SledBackend,
 };
 use strongroom::key::KeySource;
+use strongroom::policy::{self, Policy};
 use strongroom::{Vault, VaultBuilder};
 use zeroize::Zeroizing;
 
@@ -30,15 +33,120 @@ use support::ground::{Point, Watch, WatchedBackend, WatchedKeys};
 use support::rng::Rng;
 use support::tree::{Tree, difference, read_tree};
 use support::workload::Worker;
-use support::{assert_whole, count_from_env, plain_policy};
+use support::{assert_whole, count_from_env};
 
 const TENANTS: [&str; 3] = ["one", "one", "two"];
+const POLICY_BASE: u64 = 10_000;
 
 /// How far each worker is.
 #[derive(Default)]
 struct Progress {
     begun: [AtomicU64; TENANTS.len()],
     acknowledged: [AtomicU64; TENANTS.len()],
+    operator: Operator,
+}
+
+/// How far the operator is, who does everything under a new number: first begun, then done.
+#[derive(Default)]
+struct Operator {
+    erased: [AtomicU64; 2],
+    policies: [AtomicU64; 2],
+    holds: [AtomicU64; 2],
+}
+
+/// The same at one moment.
+#[derive(Clone, Copy)]
+struct Operated {
+    erased: [u64; 2],
+    policies: [u64; 2],
+    holds: [u64; 2],
+}
+
+impl Operator {
+    fn now(&self) -> Operated {
+        let load = |of: &[AtomicU64; 2]| [0, 1].map(|at| of[at].load(Ordering::SeqCst));
+        Operated {
+            erased: load(&self.erased),
+            policies: load(&self.policies),
+            holds: load(&self.holds),
+        }
+    }
+}
+
+impl Operated {
+    /// What was done at the earlier moment, and what was begun by the later one.
+    fn between(from: Self, to: Self) -> Self {
+        Self {
+            erased: [to.erased[0], from.erased[1]],
+            policies: [to.policies[0], from.policies[1]],
+            holds: [to.holds[0], from.holds[1]],
+        }
+    }
+}
+
+/// One round of the operator's.
+fn operate(vault: &Vault, operator: &Operator, number: u64) {
+    let counted = |of: &[AtomicU64; 2], work: &mut dyn FnMut()| {
+        of[0].fetch_add(1, Ordering::SeqCst);
+        work();
+        of[1].fetch_add(1, Ordering::SeqCst);
+    };
+    let name = format!("gone/{number}");
+    let doomed = vault.tenant(&name).unwrap();
+    assert!(!doomed.create("/memories/a", "a\n").unwrap().is_error);
+    counted(&operator.erased, &mut || {
+        vault.erase_tenant(&name, |_, _| ()).unwrap();
+    });
+    counted(&operator.policies, &mut || {
+        vault.set_policy(&numbered_policy(number + 1)).unwrap();
+    });
+    let kept = vault.tenant("kept").unwrap();
+    let path = format!("/memories/{number}");
+    assert!(!kept.create(&path, "kept\n").unwrap().is_error);
+    counted(&operator.holds, &mut || {
+        let reply = kept.add_hold(&path, "kept", None).unwrap();
+        assert!(!reply.is_error);
+    });
+    vault.rotate_keys(None, |_, _, _| ()).unwrap();
+    vault.expire(None, false, |_, _| ()).unwrap();
+}
+
+/// A policy that says which one it is.
+fn numbered_policy(number: u64) -> Policy {
+    let files = POLICY_BASE + number;
+    let text = format!(
+        "schema = 1\nextends = [\"default\"]\n[limits]\nmax_files = {files}\n[redaction]\nrule_packs = []\n"
+    );
+    policy::load(&text, "the test's policy").unwrap()
+}
+
+/// The operator's acknowledged work is there, and nothing that was not begun.
+fn check_operated(vault: &Vault, operated: &Operated, when: &str) {
+    for number in 0..operated.erased[1] {
+        let name = format!("gone/{number}");
+        assert!(
+            !vault.erased_as(&name).unwrap().is_empty(),
+            "{when}: {name} is not erased"
+        );
+        let reply = vault
+            .tenant(&name)
+            .unwrap()
+            .view("/memories/a", None)
+            .unwrap();
+        assert!(reply.is_error, "{when}: {name} is there again");
+    }
+    let policy = vault.policy().limits.max_files.saturating_sub(POLICY_BASE);
+    let [begun, done] = operated.policies;
+    assert!(
+        (done..=begun).contains(&policy),
+        "{when}: policy {policy}, of {done} to {begun}"
+    );
+    let holds = vault.tenant("kept").unwrap().holds().unwrap().len() as u64;
+    let [begun, done] = operated.holds;
+    assert!(
+        (done..=begun).contains(&holds),
+        "{when}: {holds} holds, of {done} to {begun}"
+    );
 }
 
 fn load(counts: &[AtomicU64; TENANTS.len()]) -> [u64; TENANTS.len()] {
@@ -63,7 +171,7 @@ fn key_line() -> Zeroizing<String> {
 fn builder(line: &Zeroizing<String>) -> VaultBuilder {
     Vault::builder()
         .key_source(KeySource::Line(line.clone()))
-        .policy(plain_policy())
+        .policy(numbered_policy(0))
 }
 
 /// One worker's commands on an open store.
@@ -111,6 +219,7 @@ struct Cut {
     keys: MemoryKeyStore,
     acknowledged: [u64; TENANTS.len()],
     begun: [u64; TENANTS.len()],
+    operated: Operated,
     lost: usize,
 }
 
@@ -130,6 +239,7 @@ fn a_power_cut_loses_nothing_that_was_acknowledged() {
                 .open()
                 .unwrap_or_else(|error| panic!("{when}: {error}"));
             check(&vault, seed, &cut.acknowledged, &cut.begun, &when);
+            check_operated(&vault, &cut.operated, &when);
             // It goes on from there.
             let reply = vault.tenant("new").unwrap().create("/memories/a", "a\n");
             assert!(!reply.unwrap().is_error);
@@ -169,6 +279,7 @@ fn run_and_cut(seed: u64, line: &Zeroizing<String>) -> Vec<Cut> {
                     return;
                 }
                 let acknowledged = load(&progress.acknowledged);
+                let operated = progress.operator.now();
                 let watch = watch.upgrade().unwrap();
                 let gate = watch.gate.write().unwrap();
                 let unsynced = power.unsynced();
@@ -183,6 +294,7 @@ fn run_and_cut(seed: u64, line: &Zeroizing<String>) -> Vec<Cut> {
                     keys,
                     acknowledged,
                     begun: load(&progress.begun),
+                    operated: Operated::between(operated, progress.operator.now()),
                     lost: unsynced - kept,
                 });
             })
@@ -208,6 +320,9 @@ fn run_and_cut(seed: u64, line: &Zeroizing<String>) -> Vec<Cut> {
             let (vault, progress) = (&vault, &progress);
             scope.spawn(move || work(vault, progress, seed, number, 25));
         }
+        for number in 0..2 {
+            operate(&vault, &progress.operator, number);
+        }
     });
     vault.close().unwrap();
     std::mem::take(&mut cuts.lock().unwrap())
@@ -218,6 +333,7 @@ struct Image {
     directory: tempfile::TempDir,
     acknowledged: [u64; TENANTS.len()],
     begun: [u64; TENANTS.len()],
+    operated: Operated,
     mixed_blocks: u64,
 }
 
@@ -274,6 +390,7 @@ impl Disk {
             directory,
             acknowledged,
             begun: load(&progress.begun),
+            operated: progress.operator.now(),
             mixed_blocks: mixed,
         }
     }
@@ -306,6 +423,7 @@ fn a_power_cut_in_the_engines_files_loses_nothing_that_was_acknowledged() {
             match opened {
                 Ok(vault) => {
                     check(&vault, seed, &image.acknowledged, &image.begun, &when);
+                    check_operated(&vault, &image.operated, &when);
                     vault.close().unwrap();
                 }
                 Err(error) => refused.push(format!("{when}: {error}")),
@@ -361,6 +479,7 @@ fn run_and_tear(seed: u64, line: &Zeroizing<String>) -> Vec<Image> {
     let commands = count_from_env("STRONGROOM_POWER_COMMANDS", 40);
     for number in 0..TENANTS.len() {
         work(&vault, &progress, seed, number, commands);
+        operate(&vault, &progress.operator, number as u64);
     }
     vault.close().unwrap();
     std::mem::take(&mut disk.images.lock().unwrap())

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use super::sled_files::read_through;
 use super::{Backend, BackendError, BackendStats, Batch, Pair, set_private_mode};
 
 /// The engine's page cache in bytes. It bounds no resident memory; that is measured.
@@ -45,6 +46,7 @@ impl SledBackend {
     /// panics over them, [`BackendError::Io`] or [`BackendError::NoSpace`] otherwise.
     pub fn open(directory: &Path) -> Result<Self, BackendError> {
         wait_for_lock(&directory.join("db"))?;
+        read_through(&directory.join("db")).map_err(|error| BackendError::from_io(&error))?;
         let config = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)

@@ -1,10 +1,20 @@
 //! What must be done to a generation's files before sled may open them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::set_private_mode;
+
+/// A log up to this size is read whole before sled opens it.
+const WHOLE_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
+
+/// sled's log is cut into segments of this size.
+const SEGMENT_BYTES: usize = 512 * 1_024;
+
+/// What a disk reads at least.
+const PAGE_BYTES: usize = 4_096;
 
 /// Removes `snap.*.generating`: a kill while sled opens can leave one, empty, and it
 /// then fails every later open.
@@ -19,6 +29,36 @@ pub fn remove_half_written_snapshots(generation: &Path) -> io::Result<()> {
         if name.starts_with("snap.") && name.ends_with(".generating") {
             fs::remove_file(entry.path())?;
         }
+    }
+    Ok(())
+}
+
+/// Reads the engine's log once, before sled does: sled takes what it cannot read while it
+/// opens for torn, and overwrites it. A sector that a disk cannot read would so cost a store
+/// that is whole but for that moment.
+///
+/// A log of up to 256 MiB is read whole, of a longer one the beginning of each segment, which
+/// is what sled reads of all of it.
+///
+/// # Errors
+/// Those of the operating system.
+pub(super) fn read_through(log: &Path) -> io::Result<()> {
+    let file = match File::open(log) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    let length = file.metadata()?.len();
+    let is_whole = length <= WHOLE_BYTES_MAX;
+    let mut part = vec![0; if is_whole { SEGMENT_BYTES } else { PAGE_BYTES }];
+    let mut at = 0;
+    while at < length {
+        let read = file.read_at(&mut part, at)?;
+        let step = if is_whole && read > 0 {
+            read
+        } else {
+            SEGMENT_BYTES
+        };
+        at += step as u64;
     }
     Ok(())
 }

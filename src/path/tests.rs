@@ -183,6 +183,21 @@ fn a_suggestion_keeps_what_passes_without_portable_names() {
 }
 
 #[test]
+fn a_suggestion_has_a_space_for_white_space_and_nothing_for_other_controls() {
+    for (raw, near) in [
+        ("/memories/a\tb", "/memories/a b"),
+        ("/memories/a\nb", "/memories/a b"),
+        ("/memories/a\u{1}b", "/memories/ab"),
+        ("/memories/a\u{7f}b", "/memories/ab"),
+        ("/memories/a\u{2028}b", "/memories/a b"),
+    ] {
+        let error = Guard::new().check(raw).unwrap_err();
+        let suggested = error.suggestion().map(MemoryPath::as_str);
+        assert_eq!(suggested, Some(near), "{raw:?}");
+    }
+}
+
+#[test]
 fn escapes_are_seen_through_all_their_layers() {
     // Writes each `%XX` with escaped digits, which is one layer more.
     let wrap = |text: &str| -> String {

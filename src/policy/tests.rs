@@ -436,3 +436,20 @@ keep_at_least = "2d"
     let idle = load("[[tenants]]\nmatch = \"a\"\nretention = {}\n", "idle").unwrap();
     assert!(idle.tenants.is_empty(), "it changes nothing");
 }
+
+#[test]
+fn what_a_tenant_extends_leaves_a_tighter_rule_of_all_alone() {
+    let text = r#"
+[retention]
+expire_after_last_access = "30d"
+[[tenants]]
+match = "a"
+extends = ["strict"]
+"#;
+    let policy = load(text, "test").unwrap();
+    let month = std::time::Duration::from_secs(30 * 86_400);
+    let effective = policy.for_tenant("a").retention;
+    assert_eq!(effective.expire_after_last_access, Some(month));
+    // What is written back says nothing looser for the tenant, which would not load.
+    assert_eq!(load(&policy.to_toml(), "again").unwrap(), policy);
+}

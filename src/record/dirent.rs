@@ -274,6 +274,7 @@ mod tests {
             for cut in 0..bytes.len() {
                 prop_assert!(Dirent::decode(&bytes[..cut]).is_err());
             }
+            prop_assert!(Dirent::decode(&[&bytes[..], &[0]].concat()).is_err());
         }
 
         #[test]

@@ -39,3 +39,6 @@ pub enum RecordError {
     #[error("read a record: its {0} is malformed")]
     Malformed(&'static str),
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,14 +79,14 @@ mutant no-fdatasync src/backend/sled_engine.rs \
   syncs the_kernel_is_asked
 # STATE is never held against the root.
 mutant no-state-check src/store/open.rs \
-  's/if root\.seq < state\.seq \{/if false {/; s/if root\.seq == state\.seq && digest\(&sealed\) != state\.root_digest \{/if false {/' \
+  's/if top\.root\.seq < state\.seq \{/if false {/; s/if top\.root\.seq == state\.seq && digest\(&top\.sealed\) != state\.root_digest \{/if false {/' \
   tamper an_older_engine_directory_is_a_rollback
 # STATE is written once the caller has been answered, or never.
 mutant no-state-write src/store/core.rs \
   's/self\.backend\.wait_durable\(applied\.batch\)\?;\n\s*self\.write_state\(/self.backend.wait_durable(applied.batch)?;\n            if true { return Ok(()); }\n            self.write_state(/' \
   syncs every_acknowledged_write
 # A write is acknowledged once it is applied.
-mutant no-wait src/store/change.rs \
+mutant no-wait src/store/change/write.rs \
   's/self\.wait_durable\(tenant\.live\(\)\.map_or\(0, \|live\| live\.seq\)\)\?;\n\s*done/done/' \
   power_loss a_power_cut_loses_nothing
 # A handle goes on after a write whose outcome it does not know.
@@ -98,8 +98,8 @@ mutant no-associated-data src/seal/mod.rs \
   's/(fn associated_data\(&self\) -> Vec<u8> \{\n).*?\n    \}/$1        Vec::new()\n    }/s' \
   tamper any_two_swapped_records_are_refused
 # The keys of a tenant become durable after its first commit refers to them.
-mutant no-key-file src/store/change.rs \
-  's/core\.keys\n\s*\.write\(Item::Tenant\(self\.tenant\.tag\.0\), Copy::A, &bytes\)\?;/let _ = bytes;/' \
+mutant no-key-file src/store/tenant_keys.rs \
+  's/Ok\(self\.keys\.write\(Item::Tenant\(tag\.0\), Copy::A, &bytes\)\?\)/let _ = bytes; Ok(())/' \
   syncs every_acknowledged_write
 
 fresh_tree

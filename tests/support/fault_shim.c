@@ -5,7 +5,8 @@
 //   /strongroom-fault/report                      what was counted, and which call failed
 //
 // Kinds: eio (every call), enospc (calls that need room), emfile (opening), short (writes: half is
-// written and said to be), torn (writes: half is written, then EIO), full (no room from there on).
+// written and said to be), torn (writes: half is written, then EIO), full (no room from there on),
+// sector (every read of that block of 4 KiB of the file `db`, as of a disk that cannot read it).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ enum op { OPEN = 1, CREATE = 2, READ = 4, WRITE = 8, TRUNCATE = 16, RENAME = 32,
 
 static char directory[2048];
 static size_t directory_length;
-static int kinds, error, is_short, is_lasting;
+static int kinds, error, is_short, is_lasting, is_sector;
 static atomic_long count, fail_at = -1, struck = -1;
 static char struck_call[4096];
 
@@ -40,7 +41,7 @@ static const char *path_of(int fd, char *path, size_t size) {
 
 // Counts a call; true if this one is to fail.
 static int strikes(enum op op, const char *call, const char *path) {
-    if (!(kinds & op) || !is_below(path)) return 0;
+    if (is_sector || !(kinds & op) || !is_below(path)) return 0;
     long number = atomic_fetch_add(&count, 1), at = atomic_load(&fail_at);
     if (at < 0 || number < at || (number > at && !is_lasting)) return 0;
     if (number == at) {
@@ -64,6 +65,7 @@ static void arm(const char *text) {
         {"short", WRITE, 0, 1, 0},
         {"torn", WRITE, EIO, 1, 0},
         {"full", CREATE | WRITE | TRUNCATE | RENAME, ENOSPC, 0, 1},
+        {"sector", READ, EIO, 0, 1},
         {"off", 0, 0, 0, 0},
     };
     char kind[16] = "";
@@ -75,6 +77,7 @@ static void arm(const char *text) {
         kinds = KINDS[at].kinds, error = KINDS[at].error;
         is_short = KINDS[at].is_short, is_lasting = KINDS[at].is_lasting;
     }
+    is_sector = !strcmp(kind, "sector");
     atomic_store(&count, 0), atomic_store(&struck, -1), atomic_store(&fail_at, number);
     struck_call[0] = 0;
     directory_length = kinds ? strlen(directory) : 0;
@@ -123,6 +126,17 @@ ssize_t read(int fd, void *bytes, size_t size) {
 }
 
 static ssize_t pread_at(int fd, void *bytes, size_t size, off_t at) {
+    if (is_sector) {
+        char path[2048];
+        off_t block = atomic_load(&fail_at) * 4096;
+        path_of(fd, path, sizeof path);
+        size_t length = strlen(path);
+        int is_db = is_below(path) && length > 3 && !strcmp(path + length - 3, "/db");
+        if (!is_db || at >= block + 4096 || at + (off_t)size <= block) return syscall(SYS_pread64, fd, bytes, size, at);
+        snprintf(struck_call, sizeof struck_call, "pread %s", path + directory_length + 1);
+        errno = EIO;
+        return -1;
+    }
     return strikes_fd(READ, "pread", fd) ? -1 : syscall(SYS_pread64, fd, bytes, size, at);
 }
 ssize_t pread(int fd, void *bytes, size_t size, off_t at) { return pread_at(fd, bytes, size, at); }

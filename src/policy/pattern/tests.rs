@@ -200,3 +200,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn patterns_may_be_as_long_as_names_may() {
+    let of = |bytes: usize| "a".repeat(bytes);
+    assert!(TenantPattern::parse(&of(TENANT_PATTERN_BYTES_MAX)).is_ok());
+    assert!(TenantPattern::parse(&of(TENANT_PATTERN_BYTES_MAX + 1)).is_err());
+    let path = |bytes: usize| format!("/memories/{}", of(bytes));
+    assert!(Pattern::parse(&path(PART_BYTES_MAX)).is_ok());
+    assert!(Pattern::parse(&path(PART_BYTES_MAX + 1)).is_err());
+    // `/memories` is a part itself.
+    let deep = |parts: usize| format!("/memories{}", "/a".repeat(parts - 1));
+    assert!(Pattern::parse(&deep(PARTS_MAX)).is_ok());
+    assert!(Pattern::parse(&format!("{}/**", deep(PARTS_MAX))).is_ok());
+    assert!(Pattern::parse(&deep(PARTS_MAX + 1)).is_err());
+    let long = |bytes: usize| {
+        let start = format!("/memories{}", format!("/{}", of(200)).repeat(4));
+        format!("{start}/{}", of(bytes - start.len() - 1))
+    };
+    assert!(Pattern::parse(&long(PATTERN_BYTES_MAX)).is_ok());
+    assert!(Pattern::parse(&long(PATTERN_BYTES_MAX + 1)).is_err());
+}
