@@ -142,6 +142,8 @@ fn child_entry() {
             number += step * SHARDS;
         }
     }
+    // The harness has begun a line of its own.
+    println!();
     for (what, count) in counts {
         println!("count {what} {count}");
     }
