@@ -7,7 +7,7 @@
 //! failed sync of the engine's file or of STATE nothing more is acknowledged until the store is
 //! opened again; it then opens, and verifies to the last record.
 //!
-//! Every 40th call; for all, in memory rather than on a disk:
+//! Every 97th call; for all, in memory rather than on a disk:
 //! `TMPDIR=/dev/shm STRONGROOM_FILE_FAULT_STEP=1 cargo test --test file_faults -- --nocapture`
 #![cfg(target_os = "linux")]
 #![allow(
@@ -112,7 +112,7 @@ fn child_entry() {
         return;
     };
     let shard: u64 = shard.parse().unwrap();
-    let step = count_from_env("STRONGROOM_FILE_FAULT_STEP", 40);
+    let step = count_from_env("STRONGROOM_FILE_FAULT_STEP", 97);
     let home = tempfile::tempdir().unwrap();
     let base = home.path().join("base");
     let key = home.path().join("key");
@@ -142,6 +142,8 @@ fn child_entry() {
             number += step * SHARDS;
         }
     }
+    // The harness has begun a line of its own.
+    println!();
     for (what, count) in counts {
         println!("count {what} {count}");
     }
