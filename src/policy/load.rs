@@ -31,8 +31,8 @@ pub(super) const ROOT_KEYS: &[&str] = &[
     "tenants",
 ];
 
-/// The identity of the text at the bottom of every policy.
-const DEFAULT_IDENTITY: &str = "shipped default";
+/// How the identity of a shipped text begins.
+const SHIPPED_IDENTITY: &str = "shipped ";
 
 /// Gets the text at a path; `from` is the text that names it, if any. The error is a fragment.
 type ReadFile<'a> = &'a dyn Fn(&str, Option<&Source>) -> Result<Source, String>;
@@ -115,7 +115,7 @@ fn find(wanted: &str, from: Option<&Source>, read: ReadFile<'_>) -> Result<Sourc
 fn shipped(name: &str, text: &str) -> Source {
     Source {
         name: name.to_owned(),
-        identity: format!("shipped {name}"),
+        identity: format!("{SHIPPED_IDENTITY}{name}"),
         text: text.to_owned(),
     }
 }
@@ -323,7 +323,7 @@ fn finish(root: &Section<'_>, draft: Draft, read: ReadFile<'_>) -> Result<Policy
     Ok(policy)
 }
 
-/// Where the first of two keys stands that was written by someone: nobody can change `default`.
+/// Where the first of two keys stands that was written by someone: nobody can change a shipped text.
 fn written_spot(root: &Section<'_>, pair: [(&str, &str); 2]) -> Result<Position, PolicyError> {
     let mut spots = Vec::new();
     for (section, key) in pair {
@@ -331,7 +331,7 @@ fn written_spot(root: &Section<'_>, pair: [(&str, &str); 2]) -> Result<Position,
     }
     let written = spots
         .iter()
-        .find(|spot| spot.source.identity != DEFAULT_IDENTITY);
+        .find(|spot| !spot.source.identity.starts_with(SHIPPED_IDENTITY));
     let spot = written.or(spots.first()).map(|spot| spot.position());
     spot.ok_or_else(|| root.wrong("has two values that cannot both hold"))
 }
