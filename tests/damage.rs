@@ -28,7 +28,7 @@ use store_kit::{
 use strongroom::{Depth, Vault};
 
 /// No call into the store may take longer, however damaged its files are.
-const CALL_TIME_MAX: Duration = Duration::from_secs(5);
+const CALL_TIME_MAX: Duration = Duration::from_secs(60);
 
 const ROUNDS: u64 = 200;
 

@@ -372,20 +372,28 @@ fn a_kill_while_backups_are_made_does_no_harm() {
     let mut rng = Rng::from_time();
     let (mut inside, mut acknowledged) = (0, 0);
     let (mut _home, mut plan) = home(Work::Backup);
+    let mut delay_max = 120_000;
     for round in 0..rounds {
         if round % 25 == 24 {
             (_home, plan) = home(Work::Backup);
         }
         plan.seed = rng.next() >> 1;
-        let wait = Duration::from_micros(rng.below(120_000));
+        let wait = Duration::from_micros(rng.below(delay_max));
         let seen = run(&plan, Some((1 + rng.below(2), wait)));
         let when = format!("round {round}, seed {}: {seen:?}", plan.seed);
-        inside += u64::from(seen.works_begun > seen.works_done);
+        let is_inside = seen.works_begun > seen.works_done;
+        // As long as a backup takes, on whatever machine under whatever load.
+        delay_max = match is_inside {
+            true => delay_max * 9 / 8,
+            false => delay_max / 2,
+        }
+        .max(1_000);
+        inside += u64::from(is_inside);
         acknowledged += seen.acknowledged;
         plan.tree = check_store(&plan, &seen, &when);
     }
     println!("{rounds} kills, {inside} inside; {acknowledged} acknowledged writes, 0 lost");
-    assert!(inside * 2 >= rounds, "{inside} of {rounds}");
+    assert!(inside * 3 >= rounds, "{inside} of {rounds}");
 }
 
 #[test]
