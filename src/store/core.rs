@@ -24,7 +24,6 @@ use super::durability::{Applied, Durability};
 use super::growth::Growth;
 use super::index::{Indexes, ShortMac, short};
 use super::job_list::{Jobs, StoredJob};
-use super::listings::Listings;
 use super::state::{self, State};
 use super::tenant::Tenant;
 use super::tokens::StoredToken;
@@ -57,7 +56,6 @@ pub(super) struct Core {
     pub(super) place: Option<PathBuf>,
     pub(super) mode: OpenMode,
     pub(super) indexes: Indexes,
-    pub(super) listings: Listings,
     pub(super) tenants: Mutex<HashMap<FileTag, Weak<Tenant>>>,
     /// The hash of each head's record, as the root counts it.
     pub(super) heads: RwLock<HashMap<FileTag, ShortMac>>,
@@ -157,7 +155,6 @@ impl Core {
             place: parts.place,
             mode: parts.mode,
             indexes: Indexes::new(),
-            listings: Listings::new(),
             tenants: Mutex::default(),
             heads: RwLock::new(parts.heads),
             jobs: Jobs::new(parts.jobs),

@@ -308,7 +308,7 @@ impl Core {
         };
         let seq = self.commit_with(extra, batch, changes)?;
         withdraw();
-        self.listings.forget(head.tenant);
+        self.indexes.listings.forget(head.tenant);
         // The reaper destroys the keys too, should this not get that far.
         lock(&self.jobs.staging).insert(id);
         let below = &head.root.below;

@@ -8,6 +8,8 @@ use lru::LruCache;
 
 use crate::record::{NameTag, NodeId, SetHash, TenantId};
 
+use super::listings::Listings;
+
 /// How many entries all indexes together may hold: about 32 MiB.
 const ENTRIES_MAX: usize = 500_000;
 
@@ -37,6 +39,7 @@ pub(super) type EntryChange = (NameTag, Option<ShortMac>);
 
 /// The indexes of all tenants' directories, the least recently used dropped first.
 pub(super) struct Indexes {
+    pub(super) listings: Listings,
     inner: Mutex<Inner>,
 }
 
@@ -48,6 +51,7 @@ struct Inner {
 impl Indexes {
     pub(super) fn new() -> Self {
         Self {
+            listings: Listings::new(),
             inner: Mutex::new(Inner {
                 directories: LruCache::new(DIRECTORIES_MAX),
                 entries: 0,

@@ -110,11 +110,11 @@ impl Reader<'_> {
         }
         let at = (live.crypto.id, directory.id);
         let set_hash = directory.summary.set_hash;
-        if let Some(entries) = self.core.listings.at(at, &set_hash) {
+        if let Some(entries) = self.core.indexes.listings.at(at, &set_hash) {
             return Ok(entries);
         }
         let entries: Arc<[Dirent]> = self.all_children(directory)?.into();
-        self.core.listings.keep(at, set_hash, &entries);
+        self.core.indexes.listings.keep(at, set_hash, &entries);
         Ok(entries)
     }
 }
