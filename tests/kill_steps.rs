@@ -6,6 +6,8 @@
 //! The calls are those of one run under `strace`; without it, these tests are skipped. Of calls
 //! of the same kind on the same kind of file, the first, the second and the last count;
 //! `STRONGROOM_KILL_STEPS=all cargo test --test kill_steps -- --nocapture` takes all.
+// It takes minutes, and what it kills is the same without the command.
+#![cfg(feature = "cli")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -122,22 +122,22 @@ def build(all_sources, chosen):
     # Known from a run before: then nothing has to be built twice.
     known = json.loads(UNVIABLE.read_text()) if UNVIABLE.exists() else []
     chosen = [mutant for mutant in chosen if mutant.name not in known]
-    while True:
-        write_mutants(all_sources, chosen)
-        ran, messages = cargo("check", "--lib")
-        if ran.returncode == 0:
-            break
-        bad, errors = that_do_not_compile(messages, chosen)
-        if not bad:
-            sys.exit(f"the mutants do not compile, and none is the reason:\n{ran.stderr.decode()[-3000:]}")
-        print(f"{errors} errors: {len(bad)} mutants do not compile", file=sys.stderr)
-        unviable = [mutant.name for mutant in chosen if mutant.number in bad]
-        known = json.loads(UNVIABLE.read_text()) if UNVIABLE.exists() else []
-        UNVIABLE.write_text(json.dumps(sorted({*known, *unviable}), indent=1))
-        chosen = [mutant for mutant in chosen if mutant.number not in bad]
-    ran, messages = cargo("test", "--no-run", "--lib", *(word for name in TESTS for word in ("--test", name)))
-    if ran.returncode != 0:
-        sys.exit(f"the tests do not build:\n{ran.stderr.decode()[-3000:]}")
+    tests = ["test", "--no-run", "--lib", *(word for name in TESTS for word in ("--test", name))]
+    # Some errors show only when code is made of it.
+    for command in (["check", "--lib"], tests):
+        while True:
+            write_mutants(all_sources, chosen)
+            ran, messages = cargo(*command)
+            if ran.returncode == 0:
+                break
+            bad, errors = that_do_not_compile(messages, chosen)
+            if not bad:
+                sys.exit(f"the mutants do not compile, and none is the reason:\n{ran.stderr.decode()[-3000:]}")
+            print(f"{errors} errors: {len(bad)} mutants do not compile", file=sys.stderr)
+            unviable = [mutant.name for mutant in chosen if mutant.number in bad]
+            known = json.loads(UNVIABLE.read_text()) if UNVIABLE.exists() else []
+            UNVIABLE.write_text(json.dumps(sorted({*known, *unviable}), indent=1))
+            chosen = [mutant for mutant in chosen if mutant.number not in bad]
     made = {message["target"]["name"]: message["executable"] for message in messages
             if message.get("reason") == "compiler-artifact" and message.get("executable")}
     binaries = [("lib", made["strongroom"]), *((name, made[name]) for name in TESTS)]
