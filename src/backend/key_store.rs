@@ -1,11 +1,10 @@
 //! Where the few small files outside the engine lie: keyring, tenant key files, STATE.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::hex;
 
@@ -91,6 +90,8 @@ pub struct FileKeyStore {
     directory: PathBuf,
     /// One replacement at a time, since they share the name of the temporary file.
     replacing: Mutex<()>,
+    /// STATE, from its first write on: it is written with each group of commits.
+    state: Mutex<Option<File>>,
 }
 
 impl FileKeyStore {
@@ -100,6 +101,7 @@ impl FileKeyStore {
         Self {
             directory: directory.to_path_buf(),
             replacing: Mutex::new(()),
+            state: Mutex::new(None),
         }
     }
 
@@ -150,9 +152,22 @@ impl FileKeyStore {
     }
 
     fn write_state(&self, copy: Copy, bytes: &[u8]) -> io::Result<()> {
-        let path = self.path(Item::State, copy);
         let mut slot = bytes.to_vec();
         slot.resize(STATE_SLOT_BYTES, 0);
+        let mut open = self.lock_state();
+        // It stays open only if all went well: what comes next then starts from its name.
+        let file = match open.take() {
+            Some(file) => file,
+            None => self.open_state()?,
+        };
+        file.write_all_at(&slot, slot_offset(copy))?;
+        file.sync_data()?;
+        *open = Some(file);
+        Ok(())
+    }
+
+    fn open_state(&self) -> io::Result<File> {
+        let path = self.path(Item::State, Copy::A);
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -160,8 +175,11 @@ impl FileKeyStore {
             .mode(0o600)
             .open(&path)?;
         set_private_mode(&path)?;
-        file.write_all_at(&slot, slot_offset(copy))?;
-        file.sync_data()
+        Ok(file)
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, Option<File>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -193,6 +211,9 @@ impl KeyStore for FileKeyStore {
     }
 
     fn destroy(&self, item: Item) -> Result<(), BackendError> {
+        if item == Item::State {
+            *self.lock_state() = None;
+        }
         for copy in [Copy::A, Copy::B] {
             let path = self.path(item, copy);
             // A kill between writing and renaming leaves a whole copy under this name.
@@ -218,81 +239,6 @@ impl KeyStore for FileKeyStore {
             let (tag, number) = name.split_once(ASIDE)?;
             Some((hex::decode(tag)?, number.parse().ok()?))
         })
-    }
-}
-
-/// A key store in memory, for tests and throw-away stores.
-#[derive(Default)]
-pub struct MemoryKeyStore {
-    blobs: Mutex<BTreeMap<(Item, Copy), Vec<u8>>>,
-}
-
-impl MemoryKeyStore {
-    /// An empty key store.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl Clone for MemoryKeyStore {
-    fn clone(&self) -> Self {
-        let blobs = self
-            .blobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        Self {
-            blobs: Mutex::new(blobs),
-        }
-    }
-}
-
-impl KeyStore for MemoryKeyStore {
-    fn read(&self, item: Item, copy: Copy) -> Result<Option<Vec<u8>>, BackendError> {
-        Ok(self
-            .blobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&(item, copy))
-            .cloned())
-    }
-
-    fn write(&self, item: Item, copy: Copy, bytes: &[u8]) -> Result<(), BackendError> {
-        self.blobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert((item, copy), bytes.to_vec());
-        Ok(())
-    }
-
-    fn destroy(&self, item: Item) -> Result<(), BackendError> {
-        let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        blobs.remove(&(item, Copy::A));
-        blobs.remove(&(item, Copy::B));
-        Ok(())
-    }
-
-    fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError> {
-        let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(blobs
-            .keys()
-            .filter_map(|(item, _)| match item {
-                Item::Tenant(tag) => Some(*tag),
-                Item::Keyring | Item::Aside(..) | Item::State => None,
-            })
-            .collect())
-    }
-
-    fn asides(&self) -> Result<Vec<([u8; 16], u8)>, BackendError> {
-        let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(blobs
-            .keys()
-            .filter_map(|(item, _)| match item {
-                Item::Aside(tag, number) => Some((*tag, *number)),
-                Item::Keyring | Item::Tenant(_) | Item::State => None,
-            })
-            .collect())
     }
 }
 

@@ -16,16 +16,17 @@ use thiserror::Error;
 mod fault;
 mod key_store;
 mod memory;
+mod memory_keys;
 mod sled_engine;
 mod sled_files;
 mod switch;
 
 pub use fault::{Fault, FaultBackend, PowerLossBackend};
 pub use key_store::{
-    Copy, FileKeyStore, Item, KeyStore, MemoryKeyStore, overwrite_and_remove, rename_over,
-    set_private_mode,
+    Copy, FileKeyStore, Item, KeyStore, overwrite_and_remove, rename_over, set_private_mode,
 };
 pub use memory::MemoryBackend;
+pub use memory_keys::MemoryKeyStore;
 pub use sled_engine::SledBackend;
 pub use sled_files::{
     Derived, bring_back, copy_generation, remove_aside, remove_half_written_snapshots, set_aside,

@@ -7,6 +7,12 @@ use super::error::EditError;
 use super::lines::{check_line_count, line_count};
 use super::range::{Fitted, Unit, fit, rest_note};
 
+/// What stands before a line, in bytes: the columns of its number and a tab.
+const NUMBER_BYTES: usize = COLUMNS + 1;
+
+/// The columns of a line's number.
+const COLUMNS: usize = 6;
+
 /// Numbered lines and what has to be said about them.
 ///
 /// `Debug` shows lengths, never the text.
@@ -46,7 +52,9 @@ pub fn number_lines(
 ) -> Result<Numbered, EditError> {
     let total = check_line_count(text)?;
     let fitted = fit(range, total, Unit::Lines)?;
-    Ok(number_fitted(text, fitted, total, chars_max))
+    let mut body = String::new();
+    let notes = push_numbered(&mut body, text, fitted, total, chars_max);
+    Ok(Numbered { body, notes })
 }
 
 /// The whole text of a `view` of the file `path`.
@@ -59,9 +67,10 @@ pub fn view_file(
     range: Option<(i64, i64)>,
     chars_max: usize,
 ) -> Result<String, EditError> {
-    let numbered = number_lines(text, range, chars_max)?;
+    let total = check_line_count(text)?;
+    let fitted = fit(range, total, Unit::Lines)?;
     let header = format!("Here's the content of {path} with line numbers:");
-    Ok(numbered.below(header))
+    Ok(number_below(header, text, fitted, total, chars_max))
 }
 
 /// The whole text of a `str_replace` that succeeded: the lines of `edited` from
@@ -84,30 +93,49 @@ pub fn snippet(edited: &Edited, chars_max: usize) -> String {
         note: None,
     };
     let header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):";
-    number_fitted(&edited.text, around, total, chars_max).below(header.to_owned())
+    number_below(header.to_owned(), &edited.text, around, total, chars_max)
 }
 
-impl Numbered {
-    fn below(self, mut text: String) -> String {
-        if !self.body.is_empty() {
-            text.push('\n');
-            text.push_str(&self.body);
-        }
-        for note in &self.notes {
-            text.push('\n');
-            text.push_str(note);
-        }
-        text
+/// Numbered lines below a header, and their notes below them.
+fn number_below(
+    header: String,
+    text: &str,
+    fitted: Fitted,
+    total: u64,
+    chars_max: usize,
+) -> String {
+    let mut shown = header;
+    shown.push('\n');
+    let below = shown.len();
+    let notes = push_numbered(&mut shown, text, fitted, total, chars_max);
+    if shown.len() == below {
+        shown.truncate(below - 1);
     }
+    for note in notes {
+        shown.push('\n');
+        shown.push_str(&note);
+    }
+    shown
 }
 
-fn number_fitted(text: &str, fitted: Fitted, total: u64, chars_max: usize) -> Numbered {
+/// Appends numbered lines. Returns their notes.
+fn push_numbered(
+    body: &mut String,
+    text: &str,
+    fitted: Fitted,
+    total: u64,
+    chars_max: usize,
+) -> Vec<String> {
     let Fitted { first, last, note } = fitted;
     let mut notes: Vec<String> = note.into_iter().collect();
     if total == 0 {
         notes.push("Note: the file is empty (0 lines).".to_owned());
     }
-    let mut body = String::with_capacity(text.len().min(chars_max.saturating_mul(4)));
+    let lines = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
+    let room = text
+        .len()
+        .saturating_add(lines.saturating_mul(NUMBER_BYTES));
+    body.reserve(room.min(chars_max.saturating_mul(4)));
     // A text has no more characters than bytes, so most need no counting.
     let fits = text.len() <= chars_max;
     let mut chars_left = chars_max;
@@ -125,16 +153,15 @@ fn number_fitted(text: &str, fitted: Fitted, total: u64, chars_max: usize) -> Nu
         if number > first {
             body.push('\n');
         }
-        push_number(&mut body, number);
+        push_number(body, number);
         body.push_str(line.strip_suffix('\n').unwrap_or(line));
     }
-    Numbered { body, notes }
+    notes
 }
 
 /// Appends a line's number, right-aligned in six columns, and a tab: a formatter would take
 /// longer for it than all else takes for the line.
 fn push_number(text: &mut String, number: u64) {
-    const COLUMNS: usize = 6;
     const DIGITS_MAX: usize = 20;
     let mut digits = [b' '; DIGITS_MAX];
     let (mut rest, mut count) = (number, 0);

@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
             }
             Err(Abort::Failed(error)) => return Err(error.into()),
         };
-        let draft = self.draft.borrow().clone();
+        let draft = self.draft.replace(Draft::new(""));
         if draft.outcome == Outcome::Refused {
             self.note_refused(draft)?;
         } else if draft.command == VIEW {

@@ -3,11 +3,9 @@
 //! The construction is draft-irtf-cfrg-xchacha-03 (ChaCha20-Poly1305 of
 //! RFC 8439 under HChaCha20). Sealed bytes are `ciphertext ‖ tag (16)`.
 
+use super::{Plain, SecretKey};
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
-use zeroize::Zeroizing;
-
-use super::SecretKey;
 
 /// Bytes of a nonce: long enough to be drawn at random for every message.
 pub(crate) const NONCE_BYTES: usize = 24;
@@ -73,9 +71,9 @@ impl Cipher {
         nonce: &[u8; NONCE_BYTES],
         aad: &[u8],
         sealed: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>, NotAuthentic> {
+    ) -> Result<Plain, NotAuthentic> {
         let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>().ok_or(NotAuthentic)?;
-        let mut plain = Zeroizing::new(text.to_vec());
+        let mut plain = Plain::from(text.to_vec());
         self.0
             .decrypt_inout_detached(
                 &XNonce::from(*nonce),
@@ -104,7 +102,7 @@ pub(crate) fn open(
     nonce: &[u8; NONCE_BYTES],
     aad: &[u8],
     sealed: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, NotAuthentic> {
+) -> Result<Plain, NotAuthentic> {
     Cipher::new(key).open(nonce, aad, sealed)
 }
 

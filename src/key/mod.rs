@@ -21,6 +21,7 @@ mod id;
 mod kdf;
 mod keyring;
 mod line;
+mod plain;
 mod secret;
 mod source;
 mod tenant;
@@ -44,6 +45,7 @@ pub use tenant::{
     MAX_EPOCHS, TENANT_FILE_BYTES_MAX, TENANT_NAME_BYTES_MAX, TenantKeys, is_tenant_name,
 };
 
+pub(crate) use plain::Plain;
 #[allow(unused_imports, reason = "for the seal and store layers")]
 pub(crate) use secret::random_bytes;
 

@@ -154,7 +154,7 @@ impl TenantKeys {
             }
         }
         let (content, needs_repair) = match contents.as_slice() {
-            [first, second] if first == second => (first, false),
+            [first, second] if **first == **second => (first, false),
             // Two genuine halves that differ are no accident.
             [_, _] => return Err(KeyError::ForeignTenantKeys),
             [one] => (one, true),

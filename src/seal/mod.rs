@@ -5,11 +5,10 @@
 //! opens in the one place of the one store for which it was sealed.
 
 use thiserror::Error;
-use zeroize::Zeroizing;
 
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
-use crate::key::{KeyError, Random, StoreId};
+use crate::key::{KeyError, Plain, Random, StoreId};
 
 /// The format of stored bytes that this build writes and reads.
 pub(crate) const FORMAT: u8 = 1;
@@ -42,7 +41,7 @@ pub(crate) fn seal_record(
 ) -> Result<Vec<u8>, SealError> {
     let length = u32::try_from(plain.len()).map_err(|_| SealError::TooLarge)?;
     let padded_bytes = (4 + plain.len()).next_multiple_of(RECORD_BLOCK_BYTES);
-    let mut padded = Zeroizing::new(Vec::with_capacity(padded_bytes));
+    let mut padded = Plain::with_capacity(padded_bytes);
     padded.extend_from_slice(&length.to_be_bytes());
     padded.extend_from_slice(plain);
     padded.resize(padded_bytes, 0);
@@ -57,7 +56,7 @@ pub(crate) fn open_record(
     place: &Place<'_>,
     cipher: &Cipher,
     value: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, SealError> {
+) -> Result<Plain, SealError> {
     let mut padded = open(place, cipher, value)?;
     let (length, _) = padded.split_first_chunk::<4>().ok_or(SealError::Refused)?;
     let end = 4 + u32::from_be_bytes(*length) as usize;
@@ -87,12 +86,11 @@ pub(crate) fn seal(
     // repeat within 2^80 messages (draft-irtf-cfrg-xchacha-03, section 3.1).
     let mut nonce = [0; NONCE_BYTES];
     random.fill(&mut nonce)?;
-    let sealed = cipher.seal(&nonce, &place.associated_data(), plain);
     let mut value = Vec::with_capacity(ENVELOPE_BYTES + plain.len());
     value.push(VERSION);
     value.extend_from_slice(&place.epoch.to_be_bytes());
     value.extend_from_slice(&nonce);
-    value.extend_from_slice(&sealed);
+    cipher.seal_onto(&mut value, &nonce, &place.associated_data(), plain);
     Ok(value)
 }
 
@@ -100,11 +98,7 @@ pub(crate) fn seal(
 ///
 /// # Errors
 /// [`SealError::Refused`] for anything else.
-pub(crate) fn open(
-    place: &Place<'_>,
-    cipher: &Cipher,
-    value: &[u8],
-) -> Result<Zeroizing<Vec<u8>>, SealError> {
+pub(crate) fn open(place: &Place<'_>, cipher: &Cipher, value: &[u8]) -> Result<Plain, SealError> {
     if epoch_of(value) != Some(place.epoch) {
         return Err(SealError::Refused);
     }
@@ -184,7 +178,7 @@ impl Sealer {
 
     /// What was sealed; `None` for anything else.
     #[must_use]
-    pub fn open(&self, value: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    pub fn open(&self, value: &[u8]) -> Option<impl std::ops::Deref<Target = Vec<u8>> + use<>> {
         open(&Self::PLACE, &self.cipher, value).ok()
     }
 

@@ -2,9 +2,8 @@
 
 use std::sync::PoisonError;
 
-use zeroize::Zeroizing;
-
 use crate::backend::{Batch, Pair};
+use crate::key::Plain;
 use crate::record::{CHUNK_BYTES, ContentId, Job, JobId, RecordKey, Removal, padded_content_bytes};
 
 use super::StoreError;
@@ -14,13 +13,13 @@ use super::job_list::StoredJob;
 use super::tenant::{Tenant, TenantCrypto};
 
 /// The chunks of a content, the last one padded with zeros.
-pub(super) fn chunks(bytes: &[u8]) -> impl ExactSizeIterator<Item = Zeroizing<Vec<u8>>> + '_ {
+pub(super) fn chunks(bytes: &[u8]) -> impl ExactSizeIterator<Item = Plain> + '_ {
     let padded = usize::try_from(padded_content_bytes(bytes.len() as u64)).unwrap_or(usize::MAX);
     (0..padded.div_ceil(CHUNK_BYTES)).map(move |number| {
         let start = number * CHUNK_BYTES;
         let chunk_bytes = CHUNK_BYTES.min(padded - start);
         let end = bytes.len().min(start + chunk_bytes);
-        let mut chunk = Zeroizing::new(Vec::with_capacity(chunk_bytes));
+        let mut chunk = Plain::with_capacity(chunk_bytes);
         chunk.extend_from_slice(bytes.get(start..end).unwrap_or_default());
         chunk.resize(chunk_bytes, 0);
         chunk
@@ -98,7 +97,7 @@ fn store(
     core: &Core,
     crypto: &TenantCrypto,
     content: ContentId,
-    chunks: impl Iterator<Item = Zeroizing<Vec<u8>>>,
+    chunks: impl Iterator<Item = Plain>,
     job: TopChange,
 ) -> Result<(), StoreError> {
     let mut job = vec![job];

@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
+use crate::key::Plain;
 use crate::path::{MemoryPath, ROOT};
 use crate::record::{
     CHUNK_BYTES, Dirent, DirentBody, FileMeta, NameTag, NodeId, RecordKey, SetHash, Share, Summary,
@@ -223,14 +222,14 @@ impl Reader<'_> {
     }
 
     /// A file's content, checked to its last byte of padding.
-    pub(crate) fn content(&self, file: &FileMeta) -> Result<Zeroizing<Vec<u8>>, StoreError> {
+    pub(crate) fn content(&self, file: &FileMeta) -> Result<Plain, StoreError> {
         let damaged = StoreError::Damaged("a file's content");
         let Some(live) = &self.live else {
             return Err(damaged);
         };
         let padded_bytes = usize::try_from(padded_content_bytes(file.bytes))
             .map_err(|_| StoreError::Damaged("a file's content"))?;
-        let mut content = Zeroizing::new(Vec::new());
+        let mut content = Plain::default();
         for number in 0..file.chunks() {
             let key = RecordKey::Chunk(live.crypto.id, file.content, number).to_bytes();
             let Some(value) = self.core.backend.get(&key)? else {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use crate::key::aead::Cipher;
 use crate::key::mac::MacKey;
-use crate::key::{FileTag, Random, StoreId, TenantKeys};
+use crate::key::{FileTag, Plain, Random, StoreId, TenantKeys};
 use crate::path::TenantName;
 use crate::record::{Dirent, Head, NameTag, NodeId, RecordKey, TenantId};
 use crate::retention::{Schedule, Schedules};
@@ -100,7 +100,7 @@ impl TenantCrypto {
         key: &[u8],
         entry: &Dirent,
     ) -> Result<Vec<u8>, StoreError> {
-        let plain = zeroize::Zeroizing::new(entry.encode());
+        let plain = Plain::from(entry.encode());
         let place = self.place(self.epoch, key);
         Ok(seal::seal_record(&place, self.newest()?, random, &plain)?)
     }
@@ -125,11 +125,7 @@ impl TenantCrypto {
         )?)
     }
 
-    pub(super) fn open_chunk(
-        &self,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<zeroize::Zeroizing<Vec<u8>>, StoreError> {
+    pub(super) fn open_chunk(&self, key: &[u8], value: &[u8]) -> Result<Plain, StoreError> {
         let (epoch, cipher) = self.cipher_of(value)?;
         Ok(seal::open(&self.place(epoch, key), cipher, value)?)
     }

@@ -5,10 +5,9 @@
 
 use std::ops::ControlFlow;
 
-use zeroize::Zeroizing;
-
 use crate::clock::UnixMillis;
 use crate::error::Error;
+use crate::key::Plain;
 use crate::path::{Guard, MemoryPath, ROOT};
 use crate::record::{DirentBody, FileKind};
 use crate::store::{Abort, Reader, StoreError};
@@ -85,7 +84,7 @@ struct Listed {
 }
 
 struct Content {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Plain,
     modified: UnixMillis,
     is_stale: bool,
 }

@@ -5,10 +5,9 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
 use crate::audit::Outcome;
 use crate::error::Error;
+use crate::key::Plain;
 use crate::path::{MemoryPath, Quoted, ROOT};
 use crate::policy::PatternSet;
 use crate::store::{Abort, StoreError};
@@ -274,7 +273,7 @@ fn read(
     path: &MemoryPath,
     bytes: u64,
     content: &mut dyn Read,
-) -> Result<Zeroizing<Vec<u8>>, Stop> {
+) -> Result<Plain, Stop> {
     let limits = &line.rules.effective.limits;
     let mut fits = limits.check_file_bytes(bytes);
     if fits.is_err() && has_image_name(path) {
@@ -282,7 +281,7 @@ fn read(
     }
     fits.map_err(|refusal| refuse(refusal.message(path.as_str())))?;
     let capacity = usize::try_from(bytes.saturating_add(1)).unwrap_or(0);
-    let mut read = Zeroizing::new(Vec::with_capacity(capacity));
+    let mut read = Plain::with_capacity(capacity);
     let done = content.take(bytes.saturating_add(1)).read_to_end(&mut read);
     match done {
         Ok(_) if read.len() as u64 == bytes => Ok(read),
