@@ -8,10 +8,7 @@ use super::lines::{check_line_count, line_count};
 use super::range::{Fitted, Unit, fit, rest_note};
 
 /// What stands before a line, in bytes: the columns of its number and a tab.
-const NUMBER_BYTES: usize = COLUMNS + 1;
-
-/// The columns of a line's number.
-const COLUMNS: usize = 6;
+const NUMBER_BYTES: usize = 6 + 1;
 
 /// Numbered lines and what has to be said about them.
 ///
@@ -140,7 +137,8 @@ fn push_numbered(
     let fits = text.len() <= chars_max;
     let mut chars_left = chars_max;
     let lines_before = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
-    let lines = text.split_inclusive('\n').skip(lines_before);
+    let lines = lines_of(text).skip(lines_before);
+    let mut margin = Margin::of(first);
     for (number, line) in (first..=last).zip(lines) {
         if !fits {
             let left = chars_left.checked_sub(line.chars().count());
@@ -153,28 +151,101 @@ fn push_numbered(
         if number > first {
             body.push('\n');
         }
-        push_number(body, number);
+        body.push_str(margin.as_str());
+        margin.count();
         body.push_str(line.strip_suffix('\n').unwrap_or(line));
     }
     notes
 }
 
-/// Appends a line's number, right-aligned in six columns, and a tab: a formatter would take
-/// longer for it than all else takes for the line.
-fn push_number(text: &mut String, number: u64) {
-    const DIGITS_MAX: usize = 20;
-    let mut digits = [b' '; DIGITS_MAX];
-    let (mut rest, mut count) = (number, 0);
-    for place in digits.iter_mut().rev() {
-        *place = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        rest /= 10;
-        count += 1;
-        if rest == 0 {
-            break;
+/// What stands before a line: its number, right-aligned in six columns, and a tab. It is counted
+/// up in place, since a formatter would take longer for it than all else takes for the line.
+struct Margin {
+    text: [u8; Margin::BYTES],
+    start: usize,
+}
+
+impl Margin {
+    /// Room for any number.
+    const BYTES: usize = 21;
+
+    fn of(number: u64) -> Self {
+        let mut margin = Self {
+            text: [b' '; Self::BYTES],
+            start: Self::BYTES - NUMBER_BYTES,
+        };
+        if let Some(tab) = margin.text.last_mut() {
+            *tab = b'\t';
+        }
+        let mut rest = number;
+        for (place, digit) in margin.text.iter_mut().enumerate().rev().skip(1) {
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+            rest /= 10;
+            if rest == 0 {
+                margin.start = margin.start.min(place);
+                break;
+            }
+        }
+        margin
+    }
+
+    /// Goes on to the next number.
+    fn count(&mut self) {
+        let digits = self.text.iter_mut().enumerate().rev().skip(1);
+        for (place, digit) in digits {
+            match *digit {
+                b'9' => *digit = b'0',
+                b' ' => {
+                    *digit = b'1';
+                    self.start = self.start.min(place);
+                    return;
+                }
+                _ => {
+                    *digit += 1;
+                    return;
+                }
+            }
         }
     }
-    let shown = digits.get(DIGITS_MAX - count.max(COLUMNS)..);
-    let shown = shown.and_then(|shown| std::str::from_utf8(shown).ok());
-    text.push_str(shown.unwrap_or_default());
-    text.push('\t');
+
+    fn as_str(&self) -> &str {
+        let shown = self.text.get(self.start..).unwrap_or_default();
+        std::str::from_utf8(shown).unwrap_or_default()
+    }
+}
+
+/// The lines of a text, each with its LF, as `split_inclusive` cuts it: only faster.
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    let mut ends = memchr::memchr_iter(b'\n', text.as_bytes());
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let end = ends.next().map_or(text.len(), |lf| lf + 1);
+        let line = text.get(start..end).filter(|line| !line.is_empty());
+        start = end;
+        line
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_standard_library(text in "[a-zä\n\r]{0,60}") {
+            let lines: Vec<&str> = lines_of(&text).collect();
+            prop_assert_eq!(lines, text.split_inclusive('\n').collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn margins_are_those_of_the_formatter(start in prop_oneof![0..1_200_u64, any::<u64>(), 999_990..1_000_010_u64]) {
+            let mut margin = Margin::of(start);
+            for number in start..start.saturating_add(120) {
+                prop_assert_eq!(margin.as_str(), format!("{number:>6}\t"));
+                margin.count();
+            }
+        }
+    }
 }
