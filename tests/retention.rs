@@ -346,6 +346,31 @@ fn a_sweep_in_many_batches_takes_and_keeps_the_right_files() {
 }
 
 #[test]
+fn a_directory_that_fills_a_batch_by_itself_is_swept() {
+    for files in [133, 199, 200, 201, 400, 401, 1_000] {
+        let store = Store::new();
+        let vault = store.open(WEEK);
+        let tenant = vault.tenant("t").unwrap();
+        for number in 0..files {
+            create(&tenant, &format!("/memories/all/deep/f{number}"));
+        }
+        store.at(5 * DAY);
+        create(&tenant, "/memories/all/young");
+        store.at(8 * DAY);
+        let counted = vault.expire(None, true, |_, _| ()).unwrap();
+        let report = vault.expire(None, false, |_, _| ()).unwrap();
+        for (said, report) in [("a dry run", counted), ("a sweep", report)] {
+            let gone = report.tenants.first().map(|(_, swept)| swept.files);
+            assert_eq!(gone, Some(files), "{said} of {files} files");
+            assert_eq!(report.next_due, Some(START + 12 * DAY), "{said}");
+        }
+        assert_eq!(listing(&tenant).len(), 3, "the emptied directory is still there");
+        assert!(vault.expire(None, false, |_, _| ()).unwrap().tenants.is_empty());
+        verify(&vault);
+    }
+}
+
+#[test]
 fn holds_that_ended_leave_the_list() {
     let store = Store::new();
     let vault = store.open(WEEK);

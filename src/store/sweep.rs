@@ -194,6 +194,8 @@ impl Batch {
             {
                 change.purge(&target)?;
                 self.swept.file(path, meta.bytes);
+                // At once: the batch may be full before this directory is at its end.
+                self.has_work = true;
                 removed_any = true;
                 continue;
             }
@@ -213,11 +215,11 @@ impl Batch {
                 Left::Nothing => {
                     change.remove_emptied(&target)?;
                     self.swept.directories += 1;
+                    self.has_work = true;
                     removed_any = true;
                 }
             }
         }
-        self.has_work |= removed_any;
         if is_emptied && removed_any {
             return Ok(Left::Nothing);
         }

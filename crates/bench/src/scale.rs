@@ -143,6 +143,9 @@ fn expiry(options: &Options, report: &mut Report) -> Res<()> {
     let swept = vault.expire(None, false, |_, _| ())?;
     let took = start.elapsed().as_secs_f64();
     let gone: u64 = swept.tenants.iter().map(|tenant| tenant.1.files).sum();
+    if gone != files as u64 {
+        return Err(format!("expired {gone} of {files} files; {:?}, {:?}", swept.clock, swept.failed).into());
+    }
     report.heading(&format!("Expiry of {gone} files"));
     report.figure("expire", gone as f64 / took, "files/s", "");
     vault.close()?;
