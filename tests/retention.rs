@@ -364,8 +364,18 @@ fn a_directory_that_fills_a_batch_by_itself_is_swept() {
             assert_eq!(gone, Some(files), "{said} of {files} files");
             assert_eq!(report.next_due, Some(START + 12 * DAY), "{said}");
         }
-        assert_eq!(listing(&tenant).len(), 3, "the emptied directory is still there");
-        assert!(vault.expire(None, false, |_, _| ()).unwrap().tenants.is_empty());
+        assert_eq!(
+            listing(&tenant).len(),
+            3,
+            "the emptied directory is still there"
+        );
+        assert!(
+            vault
+                .expire(None, false, |_, _| ())
+                .unwrap()
+                .tenants
+                .is_empty()
+        );
         verify(&vault);
     }
 }

@@ -8,18 +8,8 @@ use crate::contender::{Contender, Own, peers, run_on};
 use crate::fixture::{ROOM, Site, copy};
 use crate::limit::Limit;
 use crate::report::{Report, Series, quantile};
-use crate::{Options, Res, workload};
-
-/// A command's name and the input for each file.
-type Work = (&'static str, fn(usize) -> Value);
-
-const WRITES: [Work; 5] = [
-    ("create", workload::create),
-    ("str_replace", workload::str_replace),
-    ("insert", workload::insert),
-    ("rename", workload::rename),
-    ("delete", workload::delete),
-];
+use crate::workload::{self, WRITES};
+use crate::{Options, Res};
 
 /// Views are measured without the audit of reads, and with it as the default policy has it.
 const UNAUDITED: &str = "[audit]\nreads = \"off\"\n";

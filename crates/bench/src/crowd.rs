@@ -5,13 +5,17 @@ use std::time::{Duration, Instant};
 
 use strongroom::{Tenant, Vault};
 
-use crate::contender::run_on;
+use serde_json::Value;
+
+use crate::contender::{Contender, Peer, peers, run_on};
 use crate::fixture::{ROOM, Site};
 use crate::report::{Report, Series, quantile};
-use crate::{Options, Res, workload};
+use crate::workload::{self, WRITES};
+use crate::{Options, Res};
 
 pub fn run(options: &Options, report: &mut Report) -> Res<()> {
     threads(options, report)?;
+    writes_at_eight(options, report)?;
     tenants(options, report)?;
     large_delete(options, report)
 }
@@ -37,7 +41,7 @@ fn threads(options: &Options, report: &mut Report) -> Res<()> {
             let handles: Vec<Tenant> = (0..*tenants)
                 .map(|number| vault.tenant(&format!("t{number}")))
                 .collect::<Result<_, _>>()?;
-            *took += create(&handles, *threads, next, creates)?;
+            *took += spread(&handles, *threads, workload::create, next, creates)?;
             *done += creates as u64;
             next += creates;
         }
@@ -72,8 +76,69 @@ fn threads(options: &Options, report: &mut Report) -> Res<()> {
     Ok(())
 }
 
-/// Creates files on several threads; how long all of it took.
-fn create(tenants: &[Tenant], threads: usize, first: usize, count: usize) -> Res<Duration> {
+/// Each command on eight threads of one tenant, beside one thread and the SDKs' workers, which have one.
+fn writes_at_eight(options: &Options, report: &mut Report) -> Res<()> {
+    let (rounds, files) = if options.quick { (2, 40) } else { (4, 160) };
+    let home = options.home.join("eight");
+    let site = Site::create(&home.join("own"), ROOM)?;
+    site.fill(1_000, |file| {
+        ("t".into(), workload::path(file), workload::text(file))
+    })?;
+    let vault = site.open()?;
+    let tenants = [vault.tenant("t")?];
+    let (others, _missing) = peers(options.peers.as_deref(), &home);
+    let mut sdks: Vec<Peer> = others
+        .into_iter()
+        .filter(|peer| peer.name().contains("SDK"))
+        .collect();
+    report.heading("Writes, durable, 4 KB, one tenant: eight threads");
+    let mut next = 1_000;
+    // For each command: seconds of one thread, of eight, and of each SDK.
+    let mut all = vec![vec![0.0; 2 + sdks.len()]; WRITES.len()];
+    for _ in 0..rounds {
+        for (took, (_, input)) in all.iter_mut().zip(WRITES) {
+            let inputs: Vec<Value> = (next..next + files).map(input).collect();
+            for (sdk, took) in sdks.iter_mut().zip(took.iter_mut().skip(2)) {
+                *took += sdk.run(&inputs)?.iter().sum::<u64>() as f64 / 1e9;
+            }
+            for (threads, took) in [1, 8].into_iter().zip(took) {
+                let first = next + threads * files;
+                *took += spread(&tenants, threads, input, first, files)?.as_secs_f64();
+            }
+        }
+        next += 10 * files;
+    }
+    for (took, (name, _)) in all.iter().zip(WRITES) {
+        let rates: Vec<f64> = took
+            .iter()
+            .map(|took| (rounds * files) as f64 / took)
+            .collect();
+        let [one, eight, sdks @ ..] = rates.as_slice() else {
+            continue;
+        };
+        report.figure(&format!("{name}, 8 threads"), *eight, "ops/s", "");
+        report.figure(
+            &format!("{name}, 8 threads against 1"),
+            eight / one,
+            "x",
+            ">= 1.8",
+        );
+        let best = sdks.iter().copied().fold(f64::NAN, f64::max);
+        let name = format!("{name}, 8 threads against the faster SDK at 1");
+        report.figure(&name, eight / best, "x", ">= 0.6");
+    }
+    vault.close()?;
+    Ok(())
+}
+
+/// Runs a command on several threads, each file once; how long all of it took.
+fn spread(
+    tenants: &[Tenant],
+    threads: usize,
+    input: fn(usize) -> Value,
+    first: usize,
+    count: usize,
+) -> Res<Duration> {
     let start = Instant::now();
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
@@ -81,8 +146,7 @@ fn create(tenants: &[Tenant], threads: usize, first: usize, count: usize) -> Res
                 let tenant = &tenants[thread % tenants.len()];
                 scope.spawn(move || {
                     for file in (first..first + count).skip(thread).step_by(threads) {
-                        run_on(tenant, &[workload::create(file)])
-                            .map_err(|error| error.to_string())?;
+                        run_on(tenant, &[input(file)]).map_err(|error| error.to_string())?;
                     }
                     Ok::<(), String>(())
                 })

@@ -36,11 +36,13 @@ Measures strongroom beside its bare engine and other memory tools.
   --dir DIR       on which disk to work; default: the directory for temporary files
   --json FILE     writes all figures there too
   --only SECTION  commands, crowd, scale, start, cost; may be given several times
+  --million       the section scale with a store of a million files too (10 GB of disk)
 ";
 
 /// What is asked of a run.
 pub struct Options {
     pub quick: bool,
+    pub million: bool,
     pub peers: Option<PathBuf>,
     pub home: PathBuf,
     json: Option<PathBuf>,
@@ -51,6 +53,7 @@ impl Options {
     fn parse(mut args: impl Iterator<Item = String>) -> Res<Self> {
         let mut options = Self {
             quick: false,
+            million: false,
             peers: None,
             home: std::env::temp_dir(),
             json: None,
@@ -60,6 +63,7 @@ impl Options {
             let mut value = || args.next().ok_or(USAGE);
             match arg.as_str() {
                 "--quick" => options.quick = true,
+                "--million" => options.million = true,
                 "--peers" => options.peers = Some(value()?.into()),
                 "--dir" => options.home = value()?.into(),
                 "--json" => options.json = Some(value()?.into()),
@@ -79,6 +83,9 @@ fn main() -> Res<()> {
     let mut args = std::env::args().skip(1).peekable();
     if args.peek().map(String::as_str) == Some(start::CHILD) {
         return start::child(args.skip(1));
+    }
+    if args.peek().map(String::as_str) == Some(start::ENGINE_CHILD) {
+        return start::engine_child(args.skip(1));
     }
     let mut options = Options::parse(args)?;
     let scratch = tempfile::tempdir_in(&options.home)?;

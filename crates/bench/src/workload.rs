@@ -35,6 +35,18 @@ const WORDS: [&str; 24] = [
     "example",
 ];
 
+/// A command's name and the input for each file.
+type Work = (&'static str, fn(usize) -> Value);
+
+/// The commands that write, in the order in which one file goes through them.
+pub const WRITES: [Work; 5] = [
+    ("create", create),
+    ("str_replace", str_replace),
+    ("insert", insert),
+    ("rename", rename),
+    ("delete", delete),
+];
+
 /// `/memories/d07/f27.md`.
 pub fn path(file: usize) -> String {
     format!("/memories/d{:02}/f{file}.md", file % DIRECTORIES)
