@@ -59,6 +59,7 @@ mod tenant;
 mod tenant_keys;
 mod tokens;
 mod verify;
+mod verify_contents;
 mod walk;
 
 pub use audit_chain::AuditRecord;

@@ -1,11 +1,11 @@
 //! Checks everything that is stored: the tree, every content, and that nothing else lies there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::audit::Chain;
 use crate::key::FileTag;
-use crate::record::{ContentId, DirentBody, Job, NodeId, RecordKey, TenantId};
+use crate::record::{DirentBody, Job, NodeId, RecordKey, TenantId};
 
 use super::StoreError;
 use super::audit::STORE_CHAIN;
@@ -13,6 +13,7 @@ use super::core::Core;
 use super::open::{scan_all, sum_listed};
 use super::reader::Reader;
 use super::tenant::{Live, Tenant, TenantCrypto};
+use super::verify_contents::{Contents, name_damaged};
 use super::walk::Directory;
 
 /// How much `verify` reads.
@@ -108,7 +109,12 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
 }
 
 impl VerifyReport {
-    fn problem(&mut self, tenant: Option<&Tenant>, path: Option<&str>, error: &StoreError) {
+    pub(super) fn problem(
+        &mut self,
+        tenant: Option<&Tenant>,
+        path: Option<&str>,
+        error: &StoreError,
+    ) {
         let was_damaged = self.is_damaged;
         self.push(tenant, path, &error.to_string());
         // One tenant's lost keys are no reason to stop the writes of all others.
@@ -154,8 +160,7 @@ fn tenant_id_of(core: &Core, tag: FileTag) -> Option<TenantId> {
 #[derive(Default)]
 struct Reached {
     directories: HashSet<NodeId>,
-    /// With the number of chunks of each.
-    contents: HashMap<ContentId, u32>,
+    contents: Contents,
     audit: Chain,
 }
 
@@ -185,7 +190,6 @@ fn verify_tenant(
     let mut walk = TreeWalk {
         reader: &reader,
         tenant,
-        depth,
         report,
         reached: Reached::default(),
     };
@@ -198,11 +202,17 @@ fn verify_tenant(
     if let Err(error) = core.read_chain(id, Some(&live.crypto), &live.head.audit, |_| ()) {
         report.problem(Some(tenant), None, &error);
     }
-    // Below a damaged directory nothing can be told from a stray record.
-    if depth == Depth::Full && is_whole {
-        check_trash(core, tenant, &live, report);
-        reach_trash(core, &live, &mut reached);
-        find_strays(core, tenant, id, &reached, report);
+    if depth == Depth::Full {
+        if is_whole {
+            check_trash(core, tenant, &live, report);
+            reach_trash(core, &live, &mut reached);
+        }
+        check_records(core, tenant, &live, is_whole, &mut reached, report);
+        report.bytes += reached.contents.whole_bytes();
+        let damaged = reached.contents.damaged();
+        if !damaged.is_empty() {
+            name_damaged(&reader, tenant, &reader.root(), &damaged, report);
+        }
     }
     Some(id)
 }
@@ -210,7 +220,6 @@ fn verify_tenant(
 struct TreeWalk<'a> {
     reader: &'a Reader<'a>,
     tenant: &'a Tenant,
-    depth: Depth,
     report: &'a mut VerifyReport,
     reached: Reached,
 }
@@ -237,15 +246,7 @@ impl TreeWalk<'_> {
             match &entry.body {
                 DirentBody::File(meta) => {
                     self.report.files += 1;
-                    self.reached.contents.insert(meta.content, meta.chunks());
-                    if self.depth == Depth::Full {
-                        match self.reader.content(meta) {
-                            Ok(content) => self.report.bytes += content.len() as u64,
-                            Err(error) => {
-                                self.report.problem(Some(self.tenant), Some(&path), &error);
-                            }
-                        }
-                    }
+                    self.reached.contents.file(meta);
                 }
                 DirentBody::Hold(_) => {}
                 DirentBody::Directory { .. } => {
@@ -301,7 +302,9 @@ fn reach_trash(core: &Core, live: &Live, reached: &mut Reached) {
     let mut directories: Vec<NodeId> = Vec::new();
     for job in jobs {
         directories.extend(job.directories.iter().map(|directory| directory.id));
-        reached.contents.extend(job.content);
+        if let Some((id, chunks)) = job.content {
+            reached.contents.removal(id, chunks);
+        }
     }
     while let Some(directory) = directories.pop() {
         reached.directories.insert(directory);
@@ -311,10 +314,7 @@ fn reach_trash(core: &Core, live: &Live, reached: &mut Reached) {
                 match entry.body {
                     DirentBody::File(meta) => {
                         // The job may have removed some of them already.
-                        reached
-                            .contents
-                            .entry(meta.content)
-                            .or_insert(meta.chunks());
+                        reached.contents.removal(meta.content, meta.chunks());
                     }
                     DirentBody::Directory { .. } => directories.push(entry.node),
                     DirentBody::Hold(_) => {}
@@ -334,29 +334,29 @@ fn stored_jobs(core: &Core) -> Vec<Job> {
     jobs
 }
 
-/// Records of a tenant that neither its tree nor its trash reaches were put there by somebody else.
-fn find_strays(
+/// Looks at all records of a tenant: at the contents, and for those that neither its tree nor its
+/// trash reaches, which were put there by somebody else.
+fn check_records(
     core: &Core,
     tenant: &Tenant,
-    id: TenantId,
-    reached: &Reached,
+    live: &Live,
+    is_whole: bool,
+    reached: &mut Reached,
     report: &mut VerifyReport,
 ) {
+    let id = live.crypto.id;
     let mut strays: u64 = 0;
     for prefix in [
         RecordKey::dirents_of_tenant(id),
         RecordKey::chunks_of_tenant(id),
         RecordKey::audit_of(id),
     ] {
-        let scanned = scan_all(&*core.backend, &prefix, |key, _| {
+        let scanned = scan_all(&*core.backend, &prefix, |key, value| {
             let is_reached = match RecordKey::from_bytes(key) {
                 Some(RecordKey::Dirent(_, directory, _)) => {
                     reached.directories.contains(&directory)
                 }
-                Some(RecordKey::Chunk(_, content, number)) => reached
-                    .contents
-                    .get(&content)
-                    .is_some_and(|chunks| number < *chunks),
+                Some(RecordKey::Chunk(..)) => reached.contents.see(&live.crypto, key, value),
                 Some(RecordKey::Audit(_, seq)) => {
                     (reached.audit.first..=reached.audit.last).contains(&seq)
                 }
@@ -369,7 +369,8 @@ fn find_strays(
             report.problem(Some(tenant), None, &error);
         }
     }
-    if strays > 0 {
+    // Below a damaged directory nothing can be told from a stray record.
+    if strays > 0 && is_whole {
         let what = format!("{strays} stored records belong to no file or directory");
         report.push(Some(tenant), None, &what);
     }
