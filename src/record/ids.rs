@@ -90,11 +90,14 @@ impl RecordKey {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&space, rest) = bytes.split_first()?;
+        if rest.len() != Self::bytes_behind(space)? {
+            return None;
+        }
         let id = |at: usize| -> Option<[u8; 16]> { rest.get(at..at + 16)?.try_into().ok() };
         let number = |at: usize| -> Option<u32> {
             Some(u32::from_be_bytes(rest.get(at..at + 4)?.try_into().ok()?))
         };
-        let key = match space {
+        Some(match space {
             Self::ROOT => Self::Root,
             Self::HEAD => Self::Head(FileTag(id(0)?)),
             Self::DIRENT => Self::Dirent(TenantId(id(0)?), NodeId(id(16)?), NameTag(id(32)?)),
@@ -107,8 +110,22 @@ impl RecordKey {
             ),
             Self::TOKEN => Self::Token(TokenId(rest.try_into().ok()?)),
             _ => return None,
-        };
-        (key.to_bytes() == bytes).then_some(key)
+        })
+    }
+
+    /// How many bytes follow the first in a key that begins with it.
+    fn bytes_behind(space: u8) -> Option<usize> {
+        const ID: usize = 16;
+        Some(match space {
+            Self::ROOT => 0,
+            Self::HEAD | Self::JOB => ID,
+            Self::DIRENT => 3 * ID,
+            Self::CHUNK => 2 * ID + 4,
+            Self::POLICY => 4,
+            Self::AUDIT => ID + 8,
+            Self::TOKEN => 8,
+            _ => return None,
+        })
     }
 
     /// What all heads' keys start with.

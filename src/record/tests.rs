@@ -1,6 +1,8 @@
 //! What holds for the bytes of heads, roots and jobs: they survive the round trip, and nothing
 //! that is cut, goes on, or is out of range is read.
 
+use proptest::prelude::*;
+
 use crate::audit::Chain;
 use crate::key::FileTag;
 
@@ -206,4 +208,43 @@ fn a_stamp_within_a_jump_counts_as_its_end() {
     jumps.note(600, 601);
     assert_eq!(jumps.settle(100), 100);
     assert_eq!(jumps.settle(600), 601);
+}
+
+proptest! {
+    #[test]
+    fn a_record_key_is_read_as_it_was_written_and_nothing_else_is_one(
+        space in 0..=12_u8,
+        rest in proptest::collection::vec(any::<u8>(), 0..60),
+        cut in 0..50_usize,
+    ) {
+        for length in [0, 4, 8, 16, 24, 36, 48, cut] {
+            let mut bytes = vec![space];
+            bytes.extend(rest.iter().chain(std::iter::repeat(&7)).take(length));
+            if let Some(key) = RecordKey::from_bytes(&bytes) {
+                prop_assert_eq!(key.to_bytes(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn every_record_key_is_read_again(ids in any::<[[u8; 16]; 3]>(), token in any::<[u8; 8]>(), number in any::<u64>()) {
+        let [a, b, c] = ids;
+        for key in [
+            RecordKey::Root,
+            RecordKey::Head(FileTag(a)),
+            RecordKey::Dirent(TenantId(a), NodeId(b), NameTag(c)),
+            RecordKey::Chunk(TenantId(a), ContentId(b), number as u32),
+            RecordKey::Policy(number as u32),
+            RecordKey::Job(JobId(a)),
+            RecordKey::Audit(TenantId(a), number),
+            RecordKey::Token(TokenId(token)),
+        ] {
+            let bytes = key.to_bytes();
+            prop_assert!(RecordKey::from_bytes(&bytes) == Some(key));
+            for shorter in 0..bytes.len() {
+                let cut = RecordKey::from_bytes(&bytes[..shorter]);
+                prop_assert!(cut.is_none());
+            }
+        }
+    }
 }

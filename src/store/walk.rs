@@ -30,7 +30,7 @@ impl Directory {
 
     /// The path of an entry.
     pub(crate) fn path_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.path)
+        [&*self.path, "/", name].concat()
     }
 }
 
