@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -152,14 +153,25 @@ def limits():
 
 def run(binary, filters, number, seconds):
     """What went wrong in one run of a test binary: nothing, a test's name, or what else."""
-    try:
-        ran = subprocess.run([binary, "--test-threads=2", *filters], cwd=TREE, env={**ENV, "STRONGROOM_MUTANT": str(number)}, timeout=seconds,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limits)
-    except subprocess.TimeoutExpired:
-        return "no end"
+    with tempfile.TemporaryFile() as output:
+        ran = subprocess.Popen([binary, "--test-threads=2", *filters], cwd=TREE, env={**ENV, "STRONGROOM_MUTANT": str(number)},
+                               stdout=output, stderr=subprocess.STDOUT, preexec_fn=limits)
+        # Its seconds are counted here, one by one: none passes while this process is stopped too.
+        for _ in range(int(seconds)):
+            try:
+                ran.wait(1)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        else:
+            ran.kill()
+            ran.wait()
+            return "no end"
+        output.seek(0)
+        printed = output.read()
     if ran.returncode == 0:
         return None
-    lines = ran.stdout.decode(errors="replace").splitlines()
+    lines = printed.decode(errors="replace").splitlines()
     failed = [line.split()[1] for line in lines if line.startswith("test ") and line.endswith("FAILED")]
     return failed[0] if failed else f"ends with {ran.returncode}"
 
