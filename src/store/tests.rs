@@ -1,0 +1,123 @@
+//! What only the inside of the store can show.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::open::{Ground, begin};
+use super::tenant::{Live, Tenant};
+use super::verify::verify;
+use super::{Abort, Depth, NewFile};
+use crate::audit::Chain;
+use crate::backend::{MemoryBackend, MemoryKeyStore};
+use crate::clock::ManualClock;
+use crate::key::testing::{Counting, raw_credential};
+use crate::key::{KdfParams, Keyring, NewSlot, OsRandom, Suite};
+use crate::path::{Guard, TenantName};
+use crate::record::{FileKind, Jumps, LastRuns, Root, SetHash, Share};
+
+const NOW: u64 = 1_767_225_600_000;
+
+/// A new store in memory without its threads: nothing happens but what a test does.
+pub(super) fn core() -> Arc<Core> {
+    let slot = NewSlot {
+        label: "",
+        created_ms: 0,
+        params: KdfParams::FLOOR,
+    };
+    let key = raw_credential(|i| i);
+    let keyring = Keyring::create(Suite::XChaCha20Poly1305, &key, slot, &Counting::default());
+    let ground = Ground {
+        backend: Arc::new(MemoryBackend::new()),
+        keys: Arc::new(MemoryKeyStore::new()),
+        clock: Arc::new(ManualClock::at(NOW)),
+        random: Arc::new(OsRandom),
+        place: None,
+    };
+    let root = Root {
+        seq: 0,
+        era: 0,
+        records: 0,
+        set_hash: SetHash::default(),
+        keyring_counter: 0,
+        trusted_time: NOW,
+        audit: Chain::EMPTY,
+        runs: LastRuns::default(),
+        jumps: Jumps::default(),
+    };
+    Arc::new(begin(&ground, keyring.ok().unwrap(), 1, root).unwrap())
+}
+
+pub(super) fn tenant(core: &Core, name: &str) -> Arc<Tenant> {
+    core.tenant(&TenantName::parse(name).unwrap()).unwrap()
+}
+
+pub(super) fn put(core: &Core, tenant: &Tenant, path: &str) {
+    let path = Guard::new().check(path).unwrap();
+    let file = NewFile {
+        kind: FileKind::Text,
+        bytes: b"text\n",
+        lines: 1,
+        policy_digest: [0; 32],
+    };
+    core.write(tenant, |change| {
+        Ok::<_, Abort<()>>(change.put_file(&path, &file)?)
+    })
+    .ok()
+    .unwrap();
+}
+
+/// What verify finds where a tenant's totals are changed.
+fn problems_with(core: &Core, tenant: &Tenant, change: impl Fn(&mut Share)) -> Vec<String> {
+    let right = tenant.live().unwrap();
+    let live = |head| Live {
+        crypto: Arc::clone(&right.crypto),
+        head,
+        sealed: right.sealed.clone(),
+        seq: right.seq,
+    };
+    let mut head = right.head.clone();
+    change(&mut head.root.below);
+    tenant.publish(live(head));
+    let report = verify(core, Depth::Quick).unwrap();
+    tenant.publish(live(right.head.clone()));
+    report
+        .problems
+        .into_iter()
+        .map(|found| found.what)
+        .collect()
+}
+
+#[test]
+fn each_total_of_a_directory_is_held_against_what_lies_below() {
+    let core = core();
+    let tenant = tenant(&core, "a");
+    put(&core, &tenant, "/memories/d/a.md");
+    let wrong: [fn(&mut Share); 10] = [
+        |share| share.files += 1,
+        |share| share.files -= 1,
+        |share| share.directories += 1,
+        |share| share.directories -= 1,
+        |share| share.bytes += 1,
+        |share| share.bytes -= 1,
+        |share| share.oldest += 1,
+        |share| share.born += 1,
+        |share| share.height -= 1,
+        |share| share.reach -= 1,
+    ];
+    for (at, change) in wrong.into_iter().enumerate() {
+        let problems = problems_with(&core, &tenant, change);
+        assert_eq!(problems, ["the directory's totals are wrong"], "{at}");
+    }
+    // Those that are bounds may lie beyond.
+    let right: [fn(&mut Share); 5] = [
+        |_| (),
+        |share| share.oldest -= 1,
+        |share| share.born -= 1,
+        |share| share.height += 1,
+        |share| share.reach += 1,
+    ];
+    for (at, change) in right.into_iter().enumerate() {
+        let problems = problems_with(&core, &tenant, change);
+        assert!(problems.is_empty(), "{at}: {problems:?}");
+    }
+}
