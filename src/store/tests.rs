@@ -1,14 +1,16 @@
 //! What only the inside of the store can show.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use super::core::Core;
+use super::core::{Core, Extra};
 use super::open::{Ground, begin};
+use super::policy_parts::POLICY_BYTES_MAX;
 use super::tenant::{Live, Tenant};
 use super::verify::verify;
-use super::{Abort, Depth, NewFile};
+use super::{Abort, Change, Depth, NewFile, StoreError};
 use crate::audit::Chain;
-use crate::backend::{MemoryBackend, MemoryKeyStore};
+use crate::backend::{Batch, MemoryBackend, MemoryKeyStore};
 use crate::clock::ManualClock;
 use crate::key::testing::{Counting, raw_credential};
 use crate::key::{KdfParams, Keyring, NewSlot, OsRandom, Suite};
@@ -120,4 +122,44 @@ fn each_total_of_a_directory_is_held_against_what_lies_below() {
         let problems = problems_with(&core, &tenant, change);
         assert!(problems.is_empty(), "{at}: {problems:?}");
     }
+}
+
+#[test]
+fn nothing_is_committed_once_the_store_is_closed() {
+    let core = core();
+    core.jobs.closing.store(true, Ordering::Release);
+    assert!(matches!(core.check_writable(), Err(StoreError::Closed)));
+    let done = core.commit_with(Extra::default(), Batch::default(), Vec::new());
+    assert!(matches!(done, Err(StoreError::Closed)));
+}
+
+#[test]
+fn a_policy_of_just_the_most_bytes_is_stored() {
+    let core = core();
+    let mut text = "#".repeat(POLICY_BYTES_MAX);
+    core.put_policy("policy set", &text).unwrap();
+    let records = core.root().records;
+    assert!(records > 1, "{records} parts");
+    text.push('#');
+    let more = core.put_policy("policy set", &text);
+    assert!(matches!(more, Err(StoreError::Limit(_))));
+    assert_eq!(core.root().records, records);
+    core.put_policy("policy set", "#").unwrap();
+    assert_eq!(core.root().records, 1, "parts that are too many go");
+}
+
+#[test]
+fn an_epoch_that_no_head_names_goes_when_the_next_one_begins() {
+    let core = core();
+    let tenant = tenant(&core, "a");
+    put(&core, &tenant, "/memories/a.md");
+    // As a kill leaves it: the keys are written, the change is not.
+    let mut keys = core.read_tenant_keys(tenant.tag).unwrap();
+    let unused = keys.add_epoch(&OsRandom).unwrap();
+    core.write_tenant_keys(tenant.tag, &keys).unwrap();
+    let begin = |change: &mut Change<'_>| Ok::<_, Abort<()>>(change.begin_epoch(None)?);
+    let (_, epoch) = core.write(&tenant, begin).ok().unwrap();
+    let keys = core.read_tenant_keys(tenant.tag).unwrap();
+    assert_eq!(keys.epochs().collect::<Vec<_>>(), [1, epoch]);
+    assert!(epoch > unused);
 }
