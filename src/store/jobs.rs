@@ -342,3 +342,27 @@ fn plan_content(mut job: Removal, batch: &mut Batch) -> Step {
     job.content = (from > 0).then_some((content, from));
     Step::Left((job.content.is_some() || !job.directories.is_empty()).then_some(job))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{core, put, remove, tenant};
+    use super::*;
+    use crate::backend::Item;
+
+    #[test]
+    fn a_removal_stays_while_its_tenants_keys_are_lost() {
+        let core = core();
+        let one = tenant(&core, "a");
+        put(&core, &one, "/memories/d/a.md");
+        remove(&core, &one, "/memories/d");
+        let tag = one.tag;
+        drop(one);
+        core.keys.destroy(Item::Tenant(tag.0)).unwrap();
+        let id = *core.jobs.waiting.lock().unwrap().keys().next().unwrap();
+        for _ in 0..3 {
+            let step = core.step_job(id, &mut Walks::default());
+            assert!(step.is_err_and(|error| error.is_lost_key()));
+        }
+        assert_eq!(core.pending_jobs(), 1);
+    }
+}

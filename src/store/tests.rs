@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::core::{Core, Extra};
-use super::open::{Ground, begin};
+use super::open::{Ground, begin, scan_all};
 use super::policy_parts::POLICY_BYTES_MAX;
+use super::reader::SCAN_RECORDS;
 use super::tenant::{Live, Tenant};
 use super::verify::verify;
 use super::{Abort, Change, Depth, NewFile, StoreError};
@@ -66,6 +67,13 @@ pub(super) fn put(core: &Core, tenant: &Tenant, path: &str) {
     })
     .ok()
     .unwrap();
+}
+
+pub(super) fn remove(core: &Core, tenant: &Tenant, path: &str) {
+    let path = Guard::new().check(path).unwrap();
+    core.write(tenant, |change| Ok::<_, Abort<()>>(change.remove(&path)?))
+        .ok()
+        .unwrap();
 }
 
 /// What verify finds where a tenant's totals are changed.
@@ -162,4 +170,32 @@ fn an_epoch_that_no_head_names_goes_when_the_next_one_begins() {
     let keys = core.read_tenant_keys(tenant.tag).unwrap();
     assert_eq!(keys.epochs().collect::<Vec<_>>(), [1, epoch]);
     assert!(epoch > unused);
+}
+
+#[test]
+fn records_are_listed_beyond_one_page_and_none_twice() {
+    for count in [SCAN_RECORDS - 1, SCAN_RECORDS, 2 * SCAN_RECORDS + 1] {
+        let key = |at: usize| [b"p".as_slice(), &(at as u32).to_be_bytes()].concat();
+        let records = (0..count).map(|at| (key(at), Vec::new()));
+        let other = (b"q".to_vec(), Vec::new());
+        let backend = MemoryBackend::with_records(records.chain([other]).collect());
+        let mut found = Vec::new();
+        scan_all(&backend, b"p", |key, _| {
+            found.push(key.to_vec());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, (0..count).map(key).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn where_no_audit_entry_is_old_enough_nothing_is_written() {
+    let core = core();
+    let tenant = tenant(&core, "a");
+    put(&core, &tenant, "/memories/a.md");
+    let before = core.root().seq;
+    assert_eq!(core.prune_audit(None, NOW).unwrap(), 0);
+    assert_eq!(core.prune_audit(Some(&tenant), NOW).unwrap(), 0);
+    assert_eq!(core.root().seq, before);
 }

@@ -31,9 +31,9 @@ LIB = ["--skip", "hostile_search_texts", "--skip", "key::command"]
 QUICK = {"path_guard": [], "policy": [], "trash": [], "golden_store": [], "model": ["in_memory"]}
 SLOW = {
     "policy_at_work": [], "audit": [], "syncs": [], "retention": [], "accept_loss": [],
+    "transfer": [], "erasure": [], "rotation": [], "tamper": [], "faults": ["large_first"],
     # Another user may not be let in where this runs.
     "conditions": ["--skip", "another_user"],
-    "rotation": [], "tamper": [], "faults": ["large_first"],
 }
 TESTS = {**QUICK, **SLOW}
 CAUGHT_MIN = 0.9
