@@ -128,17 +128,12 @@ impl Edits {
         let mut next = Vec::with_capacity(self.0.len() + hits.len());
         let mut old = self.0.iter().copied().peekable();
         let mut at = 0usize;
-        for hit in hits {
+        for hit in self.over_whole_markers(hits) {
             while let Some(e) = old.next_if(|e| e.output.1 <= hit.start) {
                 next.push(shift(e, at, out.len()));
             }
-            let mut input = (
-                self.to_input(hit.start, false),
-                self.to_input(hit.end, true),
-            );
-            while let Some(e) = old.next_if(|e| e.output.0 < hit.end) {
-                input = (input.0.min(e.input.0), input.1.max(e.input.1));
-            }
+            while old.next_if(|e| e.output.0 < hit.end).is_some() {}
+            let input = (self.to_input(hit.start), self.to_input(hit.end));
             out.push_str(text.get(at..hit.start).unwrap_or(""));
             let start = out.len();
             out.push_str(&marker(
@@ -162,19 +157,37 @@ impl Edits {
         out
     }
 
-    /// The place of the input that byte `at` of the output came from.
-    fn to_input(&self, at: usize, is_end: bool) -> usize {
+    /// Hits that reach into a marker take all of it: a part of one would be left in the text, and
+    /// bytes of it come from no place of the input.
+    fn over_whole_markers(&self, hits: &[Hit]) -> Vec<Hit> {
+        let mut whole: Vec<Hit> = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let first = self.0.partition_point(|e| e.output.1 <= hit.start);
+            let behind = self.0.get(first..).unwrap_or(&[]).iter();
+            let mut wide = behind
+                .take_while(|e| e.output.0 < hit.end)
+                .fold(*hit, |wide, e| Hit {
+                    start: wide.start.min(e.output.0),
+                    end: wide.end.max(e.output.1),
+                    ..wide
+                });
+            if wide != *hit && matches!(hit.action, Action::Pseudonym | Action::Last4) {
+                wide.action = Action::Label;
+            }
+            match whole.last_mut() {
+                Some(last) if wide.start < last.end => last.end = last.end.max(wide.end),
+                _ => whole.push(wide),
+            }
+        }
+        whole
+    }
+
+    /// The place of the input that byte `at` of the output came from; it lies in no marker.
+    fn to_input(&self, at: usize) -> usize {
         let n = self.0.partition_point(|e| e.output.0 < at);
         match n.checked_sub(1).and_then(|n| self.0.get(n)) {
             None => at,
-            Some(e) if at < e.output.1 => {
-                if is_end {
-                    e.input.1
-                } else {
-                    e.input.0
-                }
-            }
-            Some(e) => e.input.1 + (at - e.output.1),
+            Some(e) => e.input.1 + at.saturating_sub(e.output.1),
         }
     }
 
