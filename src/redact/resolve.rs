@@ -116,6 +116,15 @@ struct Edit {
     action: Action,
 }
 
+/// Bytes of the output that one or several hits replace, with the markers that they reach into.
+struct Place<'h> {
+    start: usize,
+    end: usize,
+    hits: &'h [Hit],
+    rule: usize,
+    action: Action,
+}
+
 impl Edits {
     /// Replaces `hits` in `text` (the output so far) and notes what that means for the input.
     pub(crate) fn apply(
@@ -128,26 +137,28 @@ impl Edits {
         let mut next = Vec::with_capacity(self.0.len() + hits.len());
         let mut old = self.0.iter().copied().peekable();
         let mut at = 0usize;
-        for hit in self.over_whole_markers(hits) {
-            while let Some(e) = old.next_if(|e| e.output.1 <= hit.start) {
+        for place in self.places(hits) {
+            while let Some(e) = old.next_if(|e| e.output.1 <= place.start) {
                 next.push(shift(e, at, out.len()));
             }
-            while old.next_if(|e| e.output.0 < hit.end).is_some() {}
-            let input = (self.to_input(hit.start), self.to_input(hit.end));
-            out.push_str(text.get(at..hit.start).unwrap_or(""));
+            while old.next_if(|e| e.output.0 < place.end).is_some() {}
+            out.push_str(text.get(at..place.start).unwrap_or(""));
+            at = place.start;
             let start = out.len();
-            out.push_str(&marker(
-                hit.rule,
-                hit.action,
-                text.get(hit.start..hit.end).unwrap_or(""),
-            ));
+            for hit in place.hits {
+                out.push_str(text.get(at..hit.start).unwrap_or(""));
+                let value = text.get(hit.start..hit.end).unwrap_or("");
+                out.push_str(&marker(hit.rule, hit.action, value));
+                at = hit.end;
+            }
+            out.push_str(text.get(at..place.end).unwrap_or(""));
+            at = place.end;
             next.push(Edit {
-                input,
+                input: (self.to_input(place.start), self.to_input(place.end)),
                 output: (start, out.len()),
-                rule: hit.rule,
-                action: hit.action,
+                rule: place.rule,
+                action: place.action,
             });
-            at = hit.end;
         }
         for e in old {
             next.push(shift(e, at, out.len()));
@@ -157,29 +168,37 @@ impl Edits {
         out
     }
 
-    /// Hits that reach into a marker take all of it: a part of one would be left in the text, and
-    /// bytes of it come from no place of the input.
-    fn over_whole_markers(&self, hits: &[Hit]) -> Vec<Hit> {
-        let mut whole: Vec<Hit> = Vec::with_capacity(hits.len());
-        for hit in hits {
-            let first = self.0.partition_point(|e| e.output.1 <= hit.start);
-            let behind = self.0.get(first..).unwrap_or(&[]).iter();
-            let mut wide = behind
+    /// The hits by places. One that reaches into a marker makes a place with all of it: what is left
+    /// of that marker in the text comes from the marker's place of the input, and no other.
+    fn places<'h>(&self, hits: &'h [Hit]) -> Vec<Place<'h>> {
+        let mut places: Vec<Place<'h>> = Vec::with_capacity(hits.len());
+        let mut first = 0;
+        for (at, hit) in hits.iter().enumerate() {
+            let from = self.0.partition_point(|e| e.output.1 <= hit.start);
+            let behind = self.0.get(from..).unwrap_or(&[]).iter();
+            let (start, end) = behind
                 .take_while(|e| e.output.0 < hit.end)
-                .fold(*hit, |wide, e| Hit {
-                    start: wide.start.min(e.output.0),
-                    end: wide.end.max(e.output.1),
-                    ..wide
+                .fold((hit.start, hit.end), |(start, end), e| {
+                    (start.min(e.output.0), end.max(e.output.1))
                 });
-            if wide != *hit && matches!(hit.action, Action::Pseudonym | Action::Last4) {
-                wide.action = Action::Label;
-            }
-            match whole.last_mut() {
-                Some(last) if wide.start < last.end => last.end = last.end.max(wide.end),
-                _ => whole.push(wide),
+            match places.last_mut() {
+                Some(last) if start < last.end => {
+                    last.end = last.end.max(end);
+                    last.hits = hits.get(first..=at).unwrap_or(&[]);
+                }
+                _ => {
+                    first = at;
+                    places.push(Place {
+                        start,
+                        end,
+                        hits: std::slice::from_ref(hit),
+                        rule: hit.rule,
+                        action: hit.action,
+                    });
+                }
             }
         }
-        whole
+        places
     }
 
     /// The place of the input that byte `at` of the output came from; it lies in no marker.

@@ -331,15 +331,17 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn a_rule_that_reaches_into_a_marker_takes_all_of_it() {
+fn places_lead_back_to_the_input_behind_a_marker_that_was_cut() {
     let token = "ghp_gQ8aI3UY2wQ7caZRhyD8EeF5Y9wa6M4l4fFw";
     let text = format!("0:*:{token}:;{token}: 0a0A1b\nDB_PASSWORD=hunter2");
     let out = secrets().redact(&text, None).unwrap();
-    let markers = "0:*:[REDACTED:github-personal-token]:[REDACTED:pgpass-line]: 0a0A1b";
-    let last = "\nDB_PASSWORD=[REDACTED:password]";
-    assert_eq!(out.text, format!("{markers}{last}"));
+    let (markers, cut) = (
+        "0:*:[REDACTED:github-personal-token]:[REDACTED:pgpass-line]",
+        ":github-personal-token]: [REDACTED:secret-value]\nDB_PASSWORD=[REDACTED:password]",
+    );
+    assert_eq!(out.text, format!("{markers}{cut}"));
     let places: Vec<_> = out.findings.iter().map(|f| &text[f.start..f.end]).collect();
-    assert_eq!(places, [token, &format!(";{token}"), "hunter2"]);
+    assert_eq!(places, [token, &format!(";{token}"), "0a0A1b", "hunter2"]);
 }
 
 proptest! {
