@@ -182,4 +182,23 @@ mod tests {
         assert!(remembers(&indexes, 5), "the last one stays, however large");
         assert!([1, 3, 4].iter().all(|number| !remembers(&indexes, *number)));
     }
+
+    #[test]
+    fn a_followed_directory_counts_what_it_has_now() {
+        let indexes = Indexes::new();
+        insert(&indexes, 1, 2_000);
+        let mut name = NameTag([0; 16]);
+        name.0[15] = 1;
+        let changes = [(name, Some([1; 16])), (NameTag([0; 16]), None)];
+        indexes.follow(directory(1), &SetHash([1; 32]), SetHash([9; 32]), &changes);
+        insert(&indexes, 2, 1);
+        let now = SetHash([9; 32]);
+        let of = |name| indexes.expected(directory(1), &now, name);
+        assert_eq!(of(name), Some(Some([1; 16])));
+        assert_eq!(of(NameTag([0; 16])), Some(None));
+        assert!(remembers(&indexes, 2));
+        // One that is no longer at the hash that a change begins with is forgotten.
+        indexes.follow(directory(1), &SetHash([1; 32]), SetHash([8; 32]), &changes);
+        assert_eq!(of(name), None);
+    }
 }

@@ -11,12 +11,12 @@ use super::tenant::{Live, Tenant};
 use super::verify::verify;
 use super::{Abort, Change, Depth, NewFile, StoreError};
 use crate::audit::Chain;
-use crate::backend::{Batch, MemoryBackend, MemoryKeyStore};
+use crate::backend::{Batch, Item, MemoryBackend, MemoryKeyStore};
 use crate::clock::ManualClock;
 use crate::key::testing::{Counting, raw_credential};
 use crate::key::{KdfParams, Keyring, NewSlot, OsRandom, Suite};
 use crate::path::{Guard, TenantName};
-use crate::record::{FileKind, Jumps, LastRuns, Root, SetHash, Share};
+use crate::record::{FileKind, Jumps, LastRuns, RecordKey, Root, SetHash, Share};
 
 const NOW: u64 = 1_767_225_600_000;
 
@@ -198,4 +198,48 @@ fn where_no_audit_entry_is_old_enough_nothing_is_written() {
     assert_eq!(core.prune_audit(None, NOW).unwrap(), 0);
     assert_eq!(core.prune_audit(Some(&tenant), NOW).unwrap(), 0);
     assert_eq!(core.root().seq, before);
+}
+
+/// Stores records behind the store's back.
+fn plant(core: &Core, puts: Vec<(Vec<u8>, Vec<u8>)>) {
+    let batch = Batch {
+        puts,
+        ..Batch::default()
+    };
+    core.backend.apply(batch).unwrap();
+}
+
+#[test]
+fn records_before_behind_and_right_after_those_of_a_store_are_named() {
+    let root = RecordKey::Root.to_bytes();
+    let behind_root = [root.as_slice(), &[0]].concat();
+    for key in [vec![0], behind_root, vec![0xFF; 80]] {
+        let core = core();
+        plant(&core, vec![(key.clone(), b"x".to_vec())]);
+        let problems = verify(&core, Depth::Quick).unwrap().problems;
+        assert_eq!(problems.len(), 1, "{key:?}: {problems:?}");
+        assert!(problems[0].what.contains("of no kind"), "{problems:?}");
+    }
+}
+
+#[test]
+fn verify_stops_writes_for_damage_and_not_for_one_tenants_lost_keys() {
+    let core = core();
+    let lost = tenant(&core, "lost");
+    put(&core, &lost, "/memories/a.md");
+    let tag = lost.tag;
+    drop(lost);
+    core.keys.destroy(Item::Tenant(tag.0)).unwrap();
+    assert_eq!(verify(&core, Depth::Quick).unwrap().problems.len(), 1);
+    core.check_writable().unwrap();
+
+    let whole = tenant(&core, "whole");
+    put(&core, &whole, "/memories/a.md");
+    let entries = RecordKey::dirents_of_tenant(whole.live().unwrap().crypto.id);
+    let (key, mut value) = core.backend.scan(&entries, None, 1).unwrap().remove(0);
+    value[30] ^= 1;
+    plant(&core, vec![(key, value)]);
+    assert_eq!(verify(&core, Depth::Quick).unwrap().problems.len(), 2);
+    let stopped = core.check_writable();
+    assert!(matches!(stopped, Err(StoreError::WritesStopped)));
 }
