@@ -482,6 +482,14 @@ fn patterns_and_tenants_are_capped() {
     );
     let error = load_error(&format!("paths.denied = [{}]", list(1_000))).to_string();
     assert!(error.contains("at most 1000 path patterns"), "{error}");
+    let rule = |at: usize| {
+        let text = "class = \"c\"\nkeywords = [\"kk\"]\nregex = \"kk\"\nexamples = [\"kk\"]";
+        format!("[[redaction.rules]]\nid = \"r{at}\"\n{text}\n")
+    };
+    let full: String = (0..1_000).map(rule).collect();
+    assert_eq!(load(&full).redaction.rules.len(), 1_000);
+    let error = load_error(&format!("{full}{}", rule(1_000))).to_string();
+    assert!(error.contains("more than 1000 rules"), "{error}");
     let entry = |at: usize| format!("[[tenants]]\nmatch = \"t{at}\"\nextends = [\"strict\"]\n");
     let full: String = (0..1_000).map(entry).collect();
     let policy = load(&full);

@@ -103,6 +103,7 @@ mod tests {
             // Records come in the order of their random ids.
             record(12, 15, Purged, 5, Trail::None),
             record(9, 14, Purged, 5, Trail::None),
+            record(9, 14, Purged, 5, Trail::None),
             record(1, 10, Rekeyed, 5, next(2)),
             record(2, 11, Rekeyed, 5, next(3)),
             record(3, 12, Purged, 5, Trail::None),

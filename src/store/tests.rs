@@ -213,7 +213,8 @@ fn plant(core: &Core, puts: Vec<(Vec<u8>, Vec<u8>)>) {
 fn records_before_behind_and_right_after_those_of_a_store_are_named() {
     let root = RecordKey::Root.to_bytes();
     let behind_root = [root.as_slice(), &[0]].concat();
-    for key in [vec![0], behind_root, vec![0xFF; 80]] {
+    let next_space = vec![RecordKey::last_space()[0] + 1];
+    for key in [vec![0], behind_root, next_space, vec![0xFF; 80]] {
         let core = core();
         plant(&core, vec![(key.clone(), b"x".to_vec())]);
         let problems = verify(&core, Depth::Quick).unwrap().problems;
