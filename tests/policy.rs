@@ -486,6 +486,9 @@ fn patterns_and_tenants_are_capped() {
         let text = "class = \"c\"\nkeywords = [\"kk\"]\nregex = \"kk\"\nexamples = [\"kk\"]";
         format!("[[redaction.rules]]\nid = \"r{at}\"\n{text}\n")
     };
+    let named = |bytes: usize| rule(0).replace("\"r0\"", &format!("\"{}\"", "r".repeat(bytes)));
+    assert_eq!(load(&named(64)).redaction.rules.len(), 1);
+    assert!(load_error(&named(65)).to_string().contains("1 to 64"));
     let full: String = (0..1_000).map(rule).collect();
     assert_eq!(load(&full).redaction.rules.len(), 1_000);
     let error = load_error(&format!("{full}{}", rule(1_000))).to_string();

@@ -244,3 +244,21 @@ fn verify_stops_writes_for_damage_and_not_for_one_tenants_lost_keys() {
     let stopped = core.check_writable();
     assert!(matches!(stopped, Err(StoreError::WritesStopped)));
 }
+
+#[test]
+fn the_extent_of_a_tree_is_exact() {
+    let core = core();
+    let tenant = tenant(&core, "a");
+    let extent = || {
+        core.read(&tenant, |reader| {
+            Ok::<_, Abort<()>>(reader.extent(&reader.root())?)
+        })
+        .ok()
+        .unwrap()
+    };
+    assert_eq!(extent(), (0, 0));
+    put(&core, &tenant, "/memories/longer-than-the-rest.md");
+    assert_eq!(extent(), (1, "/longer-than-the-rest.md".len() as u64));
+    put(&core, &tenant, "/memories/d/deep/of-some-length.md");
+    assert_eq!(extent(), (3, "/d/deep/of-some-length.md".len() as u64));
+}
