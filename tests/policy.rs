@@ -599,3 +599,30 @@ fn the_documented_rule_loads() {
     let found = engine.redact("badge EMP-777888", None).unwrap();
     assert_eq!(found.text, "badge EMP-[REDACTED:employee-id]");
 }
+
+#[test]
+fn every_section_refuses_a_key_that_it_does_not_have() {
+    for section in [
+        "[limits]",
+        "[view]",
+        "[write]",
+        "[paths]",
+        "[audit]",
+        "[retention]",
+        "[[retention.rules]]",
+        "[redaction]",
+        "[[redaction.rules]]",
+        "[[tenants]]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.limits]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.view]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.write]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.paths]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.retention]",
+    ] {
+        let error = load_error(&format!("{section}\ncolour = 1\n")).to_string();
+        assert!(
+            error.contains("unknown key \"colour\""),
+            "{section}: {error}"
+        );
+    }
+}
