@@ -55,10 +55,14 @@ pub(super) fn tenant(core: &Core, name: &str) -> Arc<Tenant> {
 }
 
 pub(super) fn put(core: &Core, tenant: &Tenant, path: &str) {
+    put_bytes(core, tenant, path, b"text\n");
+}
+
+pub(super) fn put_bytes(core: &Core, tenant: &Tenant, path: &str, bytes: &[u8]) {
     let path = Guard::new().check(path).unwrap();
     let file = NewFile {
         kind: FileKind::Text,
-        bytes: b"text\n",
+        bytes,
         lines: 1,
         policy_digest: [0; 32],
     };
@@ -261,4 +265,17 @@ fn the_extent_of_a_tree_is_exact() {
     assert_eq!(extent(), (1, "/longer-than-the-rest.md".len() as u64));
     put(&core, &tenant, "/memories/d/deep/of-some-length.md");
     assert_eq!(extent(), (3, "/d/deep/of-some-length.md".len() as u64));
+}
+
+#[test]
+fn the_live_bytes_are_those_of_all_keys_and_values() {
+    let core = core();
+    let tenant = tenant(&core, "a");
+    put(&core, &tenant, "/memories/a.md");
+    let records = core.backend.scan(&[], None, SCAN_RECORDS).unwrap();
+    let bytes: usize = records
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
+    assert_eq!(core.live_bytes().unwrap(), bytes as u64);
 }
