@@ -224,8 +224,7 @@ def main():
         print(f"{name}: {longest[name]:.1f} s on the right build", flush=True)
     known = before if ONLY_SURVIVORS else {}
     results = {mutant.name: known[mutant.name] for mutant in kept if known.get(mutant.name)}
-    # What survived has seen the quick ones already: they come last if it is only looked at again.
-    for names in (["lib"], SLOW, QUICK) if ONLY_SURVIVORS else (["lib", *QUICK], SLOW):
+    for names in (["lib", *QUICK], SLOW):
         print(f"{len(kept) - len(results)} mutants, against {', '.join(names)}", flush=True)
         judge_all(kept, [binary for binary in binaries if binary[0] in names], longest, results)
         results = {name: caught for name, caught in results.items() if caught}
