@@ -89,11 +89,11 @@ fn problems_with(core: &Core, tenant: &Tenant, change: impl Fn(&mut Share)) -> V
         sealed: right.sealed.clone(),
         seq: right.seq,
     };
-    let mut head = right.head.clone();
+    let mut head = right.head;
     change(&mut head.root.below);
     tenant.publish(live(head));
     let report = verify(core, Depth::Quick).unwrap();
-    tenant.publish(live(right.head.clone()));
+    tenant.publish(live(right.head));
     report
         .problems
         .into_iter()
