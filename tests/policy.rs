@@ -461,6 +461,7 @@ fn missing_unreadable_and_huge_files_say_so() {
 
     let text = format!("# {}", "x".repeat(policy::MAX_TEXT_BYTES));
     assert!(matches!(load_error(&text), PolicyError::TooLarge { .. }));
+    load(&text[..policy::MAX_TEXT_BYTES]);
     fs::write(path("huge.toml"), &text).unwrap();
     let error = policy::load_named_or_path(&path("huge.toml")).unwrap_err();
     assert!(matches!(error, PolicyError::TooLarge { .. }), "{error}");
@@ -482,6 +483,17 @@ fn patterns_and_tenants_are_capped() {
     );
     let error = load_error(&format!("paths.denied = [{}]", list(1_000))).to_string();
     assert!(error.contains("at most 1000 path patterns"), "{error}");
+    let rule = |at: usize| {
+        let text = "class = \"c\"\nkeywords = [\"kk\"]\nregex = \"kk\"\nexamples = [\"kk\"]";
+        format!("[[redaction.rules]]\nid = \"r{at}\"\n{text}\n")
+    };
+    let named = |bytes: usize| rule(0).replace("\"r0\"", &format!("\"{}\"", "r".repeat(bytes)));
+    assert_eq!(load(&named(64)).redaction.rules.len(), 1);
+    assert!(load_error(&named(65)).to_string().contains("1 to 64"));
+    let full: String = (0..1_000).map(rule).collect();
+    assert_eq!(load(&full).redaction.rules.len(), 1_000);
+    let error = load_error(&format!("{full}{}", rule(1_000))).to_string();
+    assert!(error.contains("more than 1000 rules"), "{error}");
     let entry = |at: usize| format!("[[tenants]]\nmatch = \"t{at}\"\nextends = [\"strict\"]\n");
     let full: String = (0..1_000).map(entry).collect();
     let policy = load(&full);
@@ -587,4 +599,31 @@ fn the_documented_rule_loads() {
     let engine = policy.redaction.engine().unwrap();
     let found = engine.redact("badge EMP-777888", None).unwrap();
     assert_eq!(found.text, "badge EMP-[REDACTED:employee-id]");
+}
+
+#[test]
+fn every_section_refuses_a_key_that_it_does_not_have() {
+    for section in [
+        "[limits]",
+        "[view]",
+        "[write]",
+        "[paths]",
+        "[audit]",
+        "[retention]",
+        "[[retention.rules]]",
+        "[redaction]",
+        "[[redaction.rules]]",
+        "[[tenants]]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.limits]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.view]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.write]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.paths]",
+        "[[tenants]]\nmatch = \"a\"\n[tenants.retention]",
+    ] {
+        let error = load_error(&format!("{section}\ncolour = 1\n")).to_string();
+        assert!(
+            error.contains("unknown key \"colour\""),
+            "{section}: {error}"
+        );
+    }
 }

@@ -3,7 +3,8 @@
 //! Meanwhile an operator rotates keys, erases tenants, changes the policy, adds holds and
 //! sweeps: what was done stays done.
 //!
-//! `STRONGROOM_POWER_SEEDS=1000 STRONGROOM_POWER_COMMANDS=200 cargo test --test power_loss -- --nocapture` for a long run.
+//! `STRONGROOM_POWER_SEEDS=1000 STRONGROOM_POWER_COMMANDS=200 cargo test --test power_loss -- --nocapture` for a long run,
+//! which `STRONGROOM_POWER_FIRST_SEED` begins elsewhere than at 0.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,6 +17,7 @@
 mod support;
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -149,6 +151,12 @@ fn check_operated(vault: &Vault, operated: &Operated, when: &str) {
     );
 }
 
+/// The seeds of this run, so many unless the environment says otherwise.
+fn seeds(default: u64) -> Range<u64> {
+    let first = count_from_env("STRONGROOM_POWER_FIRST_SEED", 0);
+    first..first + count_from_env("STRONGROOM_POWER_SEEDS", default)
+}
+
 fn load(counts: &[AtomicU64; TENANTS.len()]) -> [u64; TENANTS.len()] {
     std::array::from_fn(|at| counts[at].load(Ordering::SeqCst))
 }
@@ -225,10 +233,10 @@ struct Cut {
 
 #[test]
 fn a_power_cut_loses_nothing_that_was_acknowledged() {
-    let seeds = count_from_env("STRONGROOM_POWER_SEEDS", 100);
+    let seeds = seeds(100);
     let line = key_line();
     let (mut cuts, mut losing, mut lost) = (0, 0, 0);
-    for seed in 0..seeds {
+    for seed in seeds.clone() {
         for cut in run_and_cut(seed, &line) {
             cuts += 1;
             losing += u64::from(cut.lost > 0);
@@ -247,7 +255,7 @@ fn a_power_cut_loses_nothing_that_was_acknowledged() {
         }
     }
     println!(
-        "{seeds} seeds, {cuts} power cuts, {losing} of them lost unsynced batches ({lost} in all); \
+        "seeds {seeds:?}: {cuts} power cuts, {losing} of them lost unsynced batches ({lost} in all); \
          0 acknowledged writes lost"
     );
     assert!(losing * 10 > cuts, "too few cuts lose anything");
@@ -411,10 +419,10 @@ fn copy_all_but_db(from: &Path, to: &Path) {
 
 #[test]
 fn a_power_cut_in_the_engines_files_loses_nothing_that_was_acknowledged() {
-    let seeds = count_from_env("STRONGROOM_POWER_SEEDS", 30);
+    let seeds = seeds(30);
     let line = key_line();
     let (mut images, mut torn, mut refused) = (0, 0, Vec::new());
-    for seed in 0..seeds {
+    for seed in seeds.clone() {
         for image in run_and_tear(seed, &line) {
             images += 1;
             torn += u64::from(image.mixed_blocks > 0);
@@ -431,7 +439,7 @@ fn a_power_cut_in_the_engines_files_loses_nothing_that_was_acknowledged() {
         }
     }
     println!(
-        "{seeds} seeds, {images} images, {torn} of them torn, {} refused: {refused:#?}",
+        "seeds {seeds:?}: {images} images, {torn} of them torn, {} refused: {refused:#?}",
         refused.len()
     );
     assert!(torn * 2 > images, "too few images are torn");

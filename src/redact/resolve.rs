@@ -116,6 +116,15 @@ struct Edit {
     action: Action,
 }
 
+/// Bytes of the output that one or several hits replace, with the markers that they reach into.
+struct Place<'h> {
+    start: usize,
+    end: usize,
+    hits: &'h [Hit],
+    rule: usize,
+    action: Action,
+}
+
 impl Edits {
     /// Replaces `hits` in `text` (the output so far) and notes what that means for the input.
     pub(crate) fn apply(
@@ -128,31 +137,28 @@ impl Edits {
         let mut next = Vec::with_capacity(self.0.len() + hits.len());
         let mut old = self.0.iter().copied().peekable();
         let mut at = 0usize;
-        for hit in hits {
-            while let Some(e) = old.next_if(|e| e.output.1 <= hit.start) {
+        for place in self.places(hits) {
+            while let Some(e) = old.next_if(|e| e.output.1 <= place.start) {
                 next.push(shift(e, at, out.len()));
             }
-            let mut input = (
-                self.to_input(hit.start, false),
-                self.to_input(hit.end, true),
-            );
-            while let Some(e) = old.next_if(|e| e.output.0 < hit.end) {
-                input = (input.0.min(e.input.0), input.1.max(e.input.1));
-            }
-            out.push_str(text.get(at..hit.start).unwrap_or(""));
+            while old.next_if(|e| e.output.0 < place.end).is_some() {}
+            out.push_str(text.get(at..place.start).unwrap_or(""));
+            at = place.start;
             let start = out.len();
-            out.push_str(&marker(
-                hit.rule,
-                hit.action,
-                text.get(hit.start..hit.end).unwrap_or(""),
-            ));
+            for hit in place.hits {
+                out.push_str(text.get(at..hit.start).unwrap_or(""));
+                let value = text.get(hit.start..hit.end).unwrap_or("");
+                out.push_str(&marker(hit.rule, hit.action, value));
+                at = hit.end;
+            }
+            out.push_str(text.get(at..place.end).unwrap_or(""));
+            at = place.end;
             next.push(Edit {
-                input,
+                input: (self.to_input(place.start), self.to_input(place.end)),
                 output: (start, out.len()),
-                rule: hit.rule,
-                action: hit.action,
+                rule: place.rule,
+                action: place.action,
             });
-            at = hit.end;
         }
         for e in old {
             next.push(shift(e, at, out.len()));
@@ -162,19 +168,45 @@ impl Edits {
         out
     }
 
-    /// The place of the input that byte `at` of the output came from.
-    fn to_input(&self, at: usize, is_end: bool) -> usize {
+    /// The hits by places. One that reaches into a marker makes a place with all of it: what is left
+    /// of that marker in the text comes from the marker's place of the input, and no other.
+    fn places<'h>(&self, hits: &'h [Hit]) -> Vec<Place<'h>> {
+        let mut places: Vec<Place<'h>> = Vec::with_capacity(hits.len());
+        let mut first = 0;
+        for (at, hit) in hits.iter().enumerate() {
+            let from = self.0.partition_point(|e| e.output.1 <= hit.start);
+            let behind = self.0.get(from..).unwrap_or(&[]).iter();
+            let (start, end) = behind
+                .take_while(|e| e.output.0 < hit.end)
+                .fold((hit.start, hit.end), |(start, end), e| {
+                    (start.min(e.output.0), end.max(e.output.1))
+                });
+            match places.last_mut() {
+                Some(last) if start < last.end => {
+                    last.end = last.end.max(end);
+                    last.hits = hits.get(first..=at).unwrap_or(&[]);
+                }
+                _ => {
+                    first = at;
+                    places.push(Place {
+                        start,
+                        end,
+                        hits: std::slice::from_ref(hit),
+                        rule: hit.rule,
+                        action: hit.action,
+                    });
+                }
+            }
+        }
+        places
+    }
+
+    /// The place of the input that byte `at` of the output came from; it lies in no marker.
+    fn to_input(&self, at: usize) -> usize {
         let n = self.0.partition_point(|e| e.output.0 < at);
         match n.checked_sub(1).and_then(|n| self.0.get(n)) {
             None => at,
-            Some(e) if at < e.output.1 => {
-                if is_end {
-                    e.input.1
-                } else {
-                    e.input.0
-                }
-            }
-            Some(e) => e.input.1 + (at - e.output.1),
+            Some(e) => e.input.1 + at.saturating_sub(e.output.1),
         }
     }
 

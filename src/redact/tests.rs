@@ -330,6 +330,20 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn places_lead_back_to_the_input_behind_a_marker_that_was_cut() {
+    let token = "ghp_gQ8aI3UY2wQ7caZRhyD8EeF5Y9wa6M4l4fFw";
+    let text = format!("0:*:{token}:;{token}: 0a0A1b\nDB_PASSWORD=hunter2");
+    let out = secrets().redact(&text, None).unwrap();
+    let (markers, cut) = (
+        "0:*:[REDACTED:github-personal-token]:[REDACTED:pgpass-line]",
+        ":github-personal-token]: [REDACTED:secret-value]\nDB_PASSWORD=[REDACTED:password]",
+    );
+    assert_eq!(out.text, format!("{markers}{cut}"));
+    let places: Vec<_> = out.findings.iter().map(|f| &text[f.start..f.end]).collect();
+    assert_eq!(places, [token, &format!(";{token}"), "0a0A1b", "hunter2"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 

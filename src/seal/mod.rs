@@ -244,6 +244,20 @@ mod tests {
     }
 
     #[test]
+    fn the_epoch_is_told_of_values_of_our_form_only() {
+        let cipher = Cipher::new(&SecretKey::copy_of(&[3; 32]));
+        let key = entry_key();
+        let mut value = seal(&place(&key), &cipher, &Counting::default(), b"").unwrap();
+        assert_eq!(epoch_of(&value), Some(2), "the shortest there is");
+        let shorter = value.pop().unwrap();
+        assert_eq!(epoch_of(&value), None);
+        value.push(shorter);
+        value[0] ^= 1;
+        assert_eq!(epoch_of(&value), None, "another version");
+        assert_eq!(epoch_of(&[]), None);
+    }
+
+    #[test]
     fn every_changed_byte_and_every_other_length_is_refused() {
         let cipher = Cipher::new(&SecretKey::copy_of(&[3; 32]));
         let key = entry_key();

@@ -316,3 +316,28 @@ pub(super) fn write_entries(core: &Core) {
         let _flushed = core.flush_audit();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{core, put, tenant};
+    use super::*;
+
+    #[test]
+    fn entries_of_views_wait_until_the_buffer_is_full() {
+        let core = core();
+        core.set_audit(Audit {
+            enabled: true,
+            ..Audit::default()
+        });
+        let tenant = tenant(&core, "a");
+        put(&core, &tenant, "/memories/a.md");
+        for waiting in 1..BUFFER_MAX {
+            core.note(&tenant, Draft::new("view"), true).unwrap();
+            assert_eq!(core.audit.lock().len(), waiting);
+        }
+        core.note(&tenant, Draft::new("view"), true).unwrap();
+        assert_eq!(core.audit.lock().len(), 0);
+        let chain = tenant.live().unwrap().head.audit;
+        assert_eq!(chain.len(), BUFFER_MAX as u64);
+    }
+}

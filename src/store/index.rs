@@ -135,3 +135,70 @@ fn size(index: &Mutex<DirectoryIndex>) -> usize {
         .entries
         .len()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(number: u8) -> (TenantId, NodeId) {
+        (TenantId([1; 16]), NodeId([number; 16]))
+    }
+
+    /// A directory of so many entries, remembered.
+    fn insert(indexes: &Indexes, number: u8, entries: usize) {
+        let tag = |at: usize| {
+            let mut tag = NameTag([0; 16]);
+            tag.0[..8].copy_from_slice(&at.to_le_bytes());
+            (tag, [0; 16])
+        };
+        indexes.insert(
+            directory(number),
+            SetHash([number; 32]),
+            (0..entries).map(tag).collect(),
+        );
+    }
+
+    fn remembers(indexes: &Indexes, number: u8) -> bool {
+        let hash = SetHash([number; 32]);
+        indexes
+            .expected(directory(number), &hash, NameTag([0; 16]))
+            .is_some()
+    }
+
+    #[test]
+    fn the_longest_unused_directories_go_until_their_entries_fit() {
+        let indexes = Indexes::new();
+        insert(&indexes, 1, ENTRIES_MAX / 2);
+        insert(&indexes, 2, ENTRIES_MAX / 2);
+        assert!(remembers(&indexes, 1) && remembers(&indexes, 2));
+        assert!(remembers(&indexes, 1), "it was used later");
+        insert(&indexes, 3, 1);
+        assert!(!remembers(&indexes, 2), "one entry too many");
+        // There is room for what the dropped one had, and for what is replaced.
+        insert(&indexes, 3, 10);
+        insert(&indexes, 4, ENTRIES_MAX / 2 - 10);
+        assert!([1, 3, 4].iter().all(|number| remembers(&indexes, *number)));
+        insert(&indexes, 5, ENTRIES_MAX + 1);
+        assert!(remembers(&indexes, 5), "the last one stays, however large");
+        assert!([1, 3, 4].iter().all(|number| !remembers(&indexes, *number)));
+    }
+
+    #[test]
+    fn a_followed_directory_counts_what_it_has_now() {
+        let indexes = Indexes::new();
+        insert(&indexes, 1, 2_000);
+        let mut name = NameTag([0; 16]);
+        name.0[15] = 1;
+        let changes = [(name, Some([1; 16])), (NameTag([0; 16]), None)];
+        indexes.follow(directory(1), &SetHash([1; 32]), SetHash([9; 32]), &changes);
+        insert(&indexes, 2, 1);
+        let now = SetHash([9; 32]);
+        let of = |name| indexes.expected(directory(1), &now, name);
+        assert_eq!(of(name), Some(Some([1; 16])));
+        assert_eq!(of(NameTag([0; 16])), Some(None));
+        assert!(remembers(&indexes, 2));
+        // One that is no longer at the hash that a change begins with is forgotten.
+        indexes.follow(directory(1), &SetHash([1; 32]), SetHash([8; 32]), &changes);
+        assert_eq!(of(name), None);
+    }
+}

@@ -266,3 +266,51 @@ impl Core {
         self.jobs.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::Chain;
+    use crate::key::FileTag;
+    use crate::record::{Erasure, Removal, Rotation, TenantId, Trail};
+
+    const TAG: FileTag = FileTag([1; 16]);
+    const TENANT: TenantId = TenantId([2; 16]);
+
+    fn erasure(stage: ErasureStage) -> Job {
+        Job::Erase(Erasure {
+            tag: TAG,
+            tenant: TENANT,
+            stage,
+            started: 1,
+            deleted: 0,
+            purged: 0,
+            audit: Chain::EMPTY,
+            traces: Vec::new(),
+            trail: Trail::None,
+        })
+    }
+
+    #[test]
+    fn erasures_come_first_and_waiting_for_the_engines_files_last() {
+        let in_order = [
+            erasure(ErasureStage::Records),
+            Job::Remove(Removal {
+                tag: TAG,
+                tenant: TENANT,
+                directories: Vec::new(),
+                content: None,
+            }),
+            Job::Rotate(Rotation {
+                tag: TAG,
+                tenant: TENANT,
+                epoch: 2,
+            }),
+            erasure(ErasureStage::Deleted),
+        ];
+        let stored = in_order.map(|job| StoredJob { job, mac: [0; 32] });
+        assert!(stored.is_sorted_by(|one, next| one.turn() < next.turn()));
+        let has_work = stored.each_ref().map(StoredJob::has_work);
+        assert_eq!(has_work, [true, true, true, false]);
+    }
+}

@@ -342,3 +342,53 @@ fn plan_content(mut job: Removal, batch: &mut Batch) -> Step {
     job.content = (from > 0).then_some((content, from));
     Step::Left((job.content.is_some() || !job.directories.is_empty()).then_some(job))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{core, put, put_bytes, remove, tenant};
+    use super::*;
+    use crate::backend::Item;
+
+    #[test]
+    fn a_deleted_directory_goes_with_contents_larger_than_a_batch() {
+        let core = core();
+        let one = tenant(&core, "a");
+        let large = vec![b'x'; 2 << 20];
+        put_bytes(&core, &one, "/memories/d/a.md", &large);
+        put_bytes(&core, &one, "/memories/d/b.md", &large);
+        put(&core, &one, "/memories/d/below/c.md");
+        remove(&core, &one, "/memories/d");
+        let id = *core.jobs.waiting.lock().unwrap().keys().next().unwrap();
+        let mut steps = 0;
+        while core.pending_jobs() > 0 {
+            core.step_job(id, &mut Walks::default()).unwrap();
+            steps += 1;
+            assert!(steps < 20, "it never ends");
+        }
+        assert!(steps > 3, "{steps} steps");
+        let tenant = one.live().unwrap().crypto.id;
+        for space in [
+            RecordKey::dirents_of_tenant(tenant),
+            RecordKey::chunks_of_tenant(tenant),
+        ] {
+            assert!(core.backend.scan(&space, None, 1).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_removal_stays_while_its_tenants_keys_are_lost() {
+        let core = core();
+        let one = tenant(&core, "a");
+        put(&core, &one, "/memories/d/a.md");
+        remove(&core, &one, "/memories/d");
+        let tag = one.tag;
+        drop(one);
+        core.keys.destroy(Item::Tenant(tag.0)).unwrap();
+        let id = *core.jobs.waiting.lock().unwrap().keys().next().unwrap();
+        for _ in 0..3 {
+            let step = core.step_job(id, &mut Walks::default());
+            assert!(step.is_err_and(|error| error.is_lost_key()));
+        }
+        assert_eq!(core.pending_jobs(), 1);
+    }
+}

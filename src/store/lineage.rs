@@ -100,6 +100,10 @@ mod tests {
         use ErasureStage::{Purged, Rekeyed};
         let next = |id: u8| Trail::Next(TenantId([id; 16]));
         let all = [
+            // Records come in the order of their random ids.
+            record(12, 15, Purged, 5, Trail::None),
+            record(9, 14, Purged, 5, Trail::None),
+            record(9, 14, Purged, 5, Trail::None),
             record(1, 10, Rekeyed, 5, next(2)),
             record(2, 11, Rekeyed, 5, next(3)),
             record(3, 12, Purged, 5, Trail::None),
@@ -107,7 +111,7 @@ mod tests {
             record(7, 12, Rekeyed, 5, next(8)),
         ];
         let lineage = Lineage::of(&all);
-        assert_eq!(ids(lineage.all_erased()), [1, 2, 3]);
+        assert_eq!(ids(lineage.all_erased()), [1, 2, 3, 9, 12]);
         assert_eq!(ids(lineage.former(TenantId([3; 16]))), [1, 2]);
         assert_eq!(ids(lineage.former(TenantId([8; 16]))), [7]);
     }

@@ -57,6 +57,8 @@ mod survey;
 mod sweep;
 mod tenant;
 mod tenant_keys;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod verify;
 mod verify_contents;

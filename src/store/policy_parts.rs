@@ -16,7 +16,7 @@ use super::open::sum_listed;
 const POLICY_PART_BYTES: usize = 5_632;
 
 /// The most bytes that a policy may take in the store.
-const POLICY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+pub(super) const POLICY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 impl Core {
     /// Replaces the store's policy. Durable when it returns.

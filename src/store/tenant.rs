@@ -303,3 +303,24 @@ impl Core {
         Ok(Head::decode(&plain)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{core, put, tenant};
+    use super::*;
+
+    #[test]
+    fn handles_that_nobody_holds_are_swept_when_there_are_many_and_not_before() {
+        let core = core();
+        let kept = tenant(&core, "kept");
+        put(&core, &kept, "/memories/a.md");
+        // The one tenant that exists allows two more.
+        for number in 0..TENANTS_KEPT + 1 {
+            tenant(&core, &format!("none/{number}"));
+        }
+        assert_eq!(core.lock_tenants().len(), TENANTS_KEPT + 2);
+        tenant(&core, "one-more");
+        assert_eq!(core.lock_tenants().len(), 2);
+        assert!(Arc::ptr_eq(&kept, &tenant(&core, "kept")));
+    }
+}
