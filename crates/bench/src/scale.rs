@@ -80,12 +80,14 @@ fn store_of(files: usize, options: &Options, report: &mut Report) -> Res<f64> {
         "us an entry",
         "<= 1.5",
     );
-    report.figure(
-        "as much read from the engine alone",
-        of("engine_us_an_entry"),
-        "us an entry",
-        "",
-    );
+    if files <= LARGE {
+        report.figure(
+            "as much read from the engine alone",
+            of("engine_us_an_entry"),
+            "us an entry",
+            "",
+        );
+    }
     report.figure("view, hot, 1,000 files: p50", of("hot_us"), "us", "");
     report.figure("view, cold, 1,000 files: p50", of("cold_us"), "us", "");
     report.figure("resident memory after opening", of("rss_open_mb"), "MB", "");
