@@ -132,7 +132,7 @@ impl FileKeyStore {
         let names = key_files(&keys)?;
         let of_tenants = names
             .iter()
-            .filter(|name| name.ends_with(".tmp"))
+            .filter(|name| without_temporary(name).is_some())
             .filter_map(|name| Some(keys.join(name.get(..2)?).join(name)));
         let keyring = self.path(Item::Keyring, Copy::A).with_extension(TEMPORARY);
         for path in of_tenants.chain([keyring]) {
@@ -231,7 +231,7 @@ impl KeyStore for FileKeyStore {
 
     fn tenants(&self) -> Result<Vec<[u8; 16]>, BackendError> {
         // What a kill left half written counts too, so that it is found and removed.
-        self.list(|name| hex::decode(name.trim_end_matches(".tmp")))
+        self.list(|name| hex::decode(without_temporary(name).unwrap_or(name)))
     }
 
     fn asides(&self) -> Result<Vec<([u8; 16], u8)>, BackendError> {
@@ -361,6 +361,11 @@ pub fn overwrite_and_remove(path: &Path) -> io::Result<()> {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),
     }
+}
+
+/// The name that a file will have, if it is being written.
+fn without_temporary(name: &str) -> Option<&str> {
+    name.strip_suffix(TEMPORARY)?.strip_suffix('.')
 }
 
 /// The names of all files that lie where key files do.

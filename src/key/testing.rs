@@ -4,13 +4,10 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::{Credential, KeyError, OsRandom, Random, SecretKey, SlotKind};
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+pub(crate) use crate::hex::encode as hex;
 
 pub(super) fn unhex<const N: usize>(text: &str) -> [u8; N] {
-    assert_eq!(text.len(), 2 * N);
-    std::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
+    crate::hex::decode(text).unwrap()
 }
 
 /// A key credential with the byte `f(i)` at place i.
