@@ -90,10 +90,16 @@ impl<'a> Line<'a> {
             }
             Err(Abort::Failed(error)) => return Err(error.into()),
         };
-        let draft = self.draft.replace(Draft::new(""));
-        if draft.outcome == Outcome::Refused {
+        let (is_refused, is_view) = {
+            let draft = self.draft.borrow();
+            (draft.outcome == Outcome::Refused, draft.command == VIEW)
+        };
+        if is_refused {
+            let draft = self.draft.borrow().clone();
             self.note_refused(draft)?;
-        } else if draft.command == VIEW {
+        } else if is_view {
+            // It has counted no rule, so nobody asks for it later.
+            let draft = self.draft.replace(Draft::new(""));
             self.store().note(&self.tenant.tenant, draft, true)?;
         }
         Ok(self.scrub_error(reply))
