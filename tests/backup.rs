@@ -21,8 +21,9 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use strongroom::transfer::{ImportOptions, ImportOutcome};
 use strongroom::{
-    BackedUp, BackupError, BackupKind, BackupTargets, Code, Depth, Erasures, Error, RestoreSources,
-    Restored, Step, StoreError, TenantSource, Vault, VaultBuilder, restore, verify_backup,
+    Access, BackedUp, BackupError, BackupKind, BackupTargets, Code, Depth, Erasures, Error,
+    NewToken, RestoreSources, Restored, Step, StoreError, TenantSource, Vault, VaultBuilder,
+    restore, verify_backup,
 };
 use tempfile::TempDir;
 
@@ -186,6 +187,52 @@ fn a_store_comes_back_whole_with_all_its_tenants_holds_and_log() {
     vault.close().unwrap();
     home.builder("two").read_only(true).open().unwrap();
     home.assert_no_litter();
+}
+
+/// Of everything that a store may have beside its tenants, more than one record.
+#[test]
+fn a_backup_has_every_kind_of_record_that_a_store_has() {
+    let home = Home::new();
+    let mut policy = audited();
+    let names = (0..400).map(|number| format!("\"/memories/a/path/that/nobody/reads/{number}\""));
+    let text = format!(
+        "schema = 1\nextends = [\"default\"]\n[redaction]\nrule_packs = []\n[paths]\ndenied = [{}]\n",
+        names.collect::<Vec<_>>().join(", ")
+    );
+    policy.paths = strongroom::policy::load(&text, "long").unwrap().paths;
+    let vault = home
+        .builder("store")
+        .policy(policy)
+        .create(true)
+        .open()
+        .unwrap();
+    let tree = fill(&vault, "team/0", 10);
+    fill(&vault, "gone", 10);
+    vault.erase_tenant("gone", |_, _| ()).unwrap();
+    let tokens: Vec<_> = ["intake", "figures"]
+        .map(|label| {
+            let new = NewToken {
+                label: label.to_owned(),
+                access: Access::ReadOnly,
+                tenants: vec![strongroom::policy::TenantPattern::parse("team/*").unwrap()],
+                expires: None,
+            };
+            vault.create_token(&new).unwrap().1
+        })
+        .into();
+    vault.revoke_token("figures").unwrap();
+    home.backup(&vault, "one");
+    vault.close().unwrap();
+    home.restore("one", "two").unwrap();
+    let vault = home.open("two");
+    assert_tree(&vault, "team/0", &tree);
+    let known: Vec<bool> = tokens
+        .iter()
+        .map(|text| vault.token(text).is_some())
+        .collect();
+    assert_eq!(known, [true, false]);
+    assert!(!exists(&vault, "gone"));
+    assert_whole(&vault, "restored");
 }
 
 #[test]

@@ -92,9 +92,9 @@ impl Vault {
         let mut chains: Vec<_> = store
             .tenant_tags()
             .into_iter()
-            .map(|tag| match store.tenant_by_tag(tag) {
-                Ok(tenant) => (tenant.name().as_str().to_owned(), tag),
-                Err(_) => (tag.to_string(), tag),
+            .filter_map(|tag| match store.listed_tenant(tag) {
+                Ok(tenant) => Some((tenant?.name().as_str().to_owned(), tag)),
+                Err(_) => Some((tag.to_string(), tag)),
             })
             .collect();
         chains.sort_unstable_by(|a, b| a.0.cmp(&b.0));

@@ -127,8 +127,9 @@ impl Vault {
         report: &mut ExpireReport,
     ) -> Result<(), Error> {
         let store = &self.shared.store;
-        let tenant = match store.tenant_by_tag(one.tag) {
-            Ok(tenant) => tenant,
+        let tenant = match store.listed_tenant(one.tag) {
+            Ok(Some(tenant)) => tenant,
+            Ok(None) => return Ok(()),
             Err(error) if error.is_damage() => {
                 report.failed.push((one.tag.to_string(), error.to_string()));
                 return Ok(());

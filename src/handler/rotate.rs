@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::key::{Credential, KdfParams, KeyError, NewSlot};
 use crate::path::TenantName;
+use crate::store::StoreError;
 
 use super::Vault;
 
@@ -57,16 +58,20 @@ impl Vault {
             None => {
                 let mut all = Vec::new();
                 for tag in store.tenant_tags() {
-                    all.push(store.tenant_by_tag(tag)?);
+                    all.extend(store.listed_tenant(tag)?);
                 }
                 all.sort_by(|a, b| a.name().as_str().cmp(b.name().as_str()));
                 all
             }
         };
         let mut done = Vec::new();
-        for tenant in tenants {
-            let name = tenant.name().as_str();
-            let (job, epoch) = store.begin_rotation(&tenant)?;
+        for tenant_at_hand in tenants {
+            let name = tenant_at_hand.name().as_str();
+            let (job, epoch) = match store.begin_rotation(&tenant_at_hand) {
+                // Erased since the tenants were listed.
+                Err(StoreError::NoSuchTenant) if tenant.is_none() => continue,
+                begun => begun?,
+            };
             store.wait_for_job(job, |at, all| progress(name, at, all))?;
             done.push(Rotated {
                 tenant: name.to_owned(),

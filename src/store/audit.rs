@@ -37,6 +37,8 @@ pub(super) struct AuditState {
     settings: RwLock<Arc<Audit>>,
     buffer: Mutex<Vec<Waiting>>,
     filled: Condvar,
+    /// Held while the store's own chain is read or pruned.
+    chain: Mutex<()>,
 }
 
 struct Waiting {
@@ -51,7 +53,12 @@ impl AuditState {
             settings: RwLock::default(),
             buffer: Mutex::new(Vec::new()),
             filled: Condvar::new(),
+            chain: Mutex::new(()),
         }
+    }
+
+    pub(super) fn lock_chain(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.chain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waiting>> {

@@ -87,6 +87,8 @@ impl Core {
         before: UnixMillis,
     ) -> Result<u64, StoreError> {
         let mut pruned = 0;
+        // A tenant's chain is pruned under its lock; so is the store's own.
+        let _held = tenant.is_none().then(|| self.audit.lock_chain());
         loop {
             let step = match tenant {
                 None => {
@@ -164,6 +166,17 @@ impl Core {
         Ok((entry.time, entry_hash(&json)))
     }
 
+    /// Reads the store's own chain. It is not pruned meanwhile.
+    pub(super) fn read_store_chain(
+        &self,
+        each: impl FnMut(AuditRecord),
+    ) -> Result<Chain, StoreError> {
+        let _held = self.audit.lock_chain();
+        let chain = self.root().audit;
+        self.read_chain(STORE_CHAIN, None, &chain, each)?;
+        Ok(chain)
+    }
+
     /// The chain of one tenant by its file tag, or (`None`) the store's own.
     pub(super) fn audit_chain(
         &self,
@@ -172,11 +185,11 @@ impl Core {
     ) -> Result<Chain, StoreError> {
         self.flush_audit()?;
         let Some(tag) = tag else {
-            let chain = self.root().audit;
-            self.read_chain(STORE_CHAIN, None, &chain, each)?;
-            return Ok(chain);
+            return self.read_store_chain(each);
         };
-        let tenant = self.tenant_by_tag(tag)?;
+        let Some(tenant) = self.listed_tenant(tag)? else {
+            return Ok(Chain::EMPTY);
+        };
         // Under the lock, so that pruning cannot take away what is being read.
         let _lock = tenant.lock();
         let Some(live) = tenant.live() else {

@@ -322,12 +322,12 @@ impl Store {
         self.core.known_heads()
     }
 
-    /// The tenant with this file tag.
-    pub(crate) fn tenant_by_tag(
+    /// The tenant with this file tag. `None`: it has been erased since its tag was listed.
+    pub(crate) fn listed_tenant(
         &self,
         tag: crate::key::FileTag,
-    ) -> Result<Arc<Tenant>, StoreError> {
-        self.core.tenant_by_tag(tag)
+    ) -> Result<Option<Arc<Tenant>>, StoreError> {
+        self.core.listed_tenant(tag)
     }
 
     /// Replaces the store's policy.

@@ -340,7 +340,7 @@ fn open_listed(
 }
 
 /// What the keys of all records that the root counts start with.
-fn listed_spaces() -> [Vec<u8>; 4] {
+pub(super) fn listed_spaces() -> [Vec<u8>; 4] {
     [
         RecordKey::heads(),
         RecordKey::policies(),

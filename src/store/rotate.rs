@@ -17,7 +17,7 @@ use super::core::Core;
 use super::open::scan_all;
 use super::tenant::{Tenant, TenantCrypto};
 use super::walk::Directory;
-use super::{Abort, Change, Reader, Store, StoreError};
+use super::{Abort, Change, Reader, Store, StoreError, verify};
 
 /// The most entries that one batch seals anew.
 const ENTRIES_PER_BATCH: usize = 32;
@@ -25,8 +25,11 @@ const ENTRIES_PER_BATCH: usize = 32;
 /// The most chunks that one batch seals anew.
 const CHUNKS_PER_BATCH: usize = 32;
 
-/// How often a tree is walked before what is left counts as strays.
-const WALKS_MAX: u32 = 5;
+/// After so many walks of a tree it is looked whether what is left are strays.
+const WALKS_PER_LOOK: u32 = 5;
+
+/// How often a tree is walked in one run.
+const WALKS_MAX: u32 = 8 * WALKS_PER_LOOK;
 
 /// For so many times as long as it has worked, a rotation lets others work.
 const REST_SHARE: u32 = 3;
@@ -97,10 +100,9 @@ impl Core {
         job: Rotation,
         walk: &mut Walk,
     ) -> Result<(), StoreError> {
-        if self.known_head(job.tag).is_none() {
+        let Some(tenant) = self.listed_tenant(job.tag)? else {
             return self.drop_rotation(id, job.tag);
-        }
-        let tenant = self.tenant_by_tag(job.tag)?;
+        };
         let is_gone = tenant
             .live()
             .is_none_or(|live| live.crypto.id != job.tenant);
@@ -139,9 +141,18 @@ impl Core {
         match std::mem::take(&mut walk.phase) {
             Phase::Begin => {
                 walk.walks += 1;
-                if walk.walks > WALKS_MAX {
-                    self.note_damage();
-                    return Err(StoreError::Damaged("a record that belongs to no file"));
+                // What is left may have been moved out of each walk's way, or be waiting for a
+                // removal that stopped.
+                if walk.walks > 1 && walk.walks % WALKS_PER_LOOK == 1 {
+                    if verify::is_damaged(self, tenant) {
+                        self.note_damage();
+                        return Err(StoreError::Damaged("a record that belongs to no file"));
+                    }
+                    if walk.walks > WALKS_MAX {
+                        return Err(StoreError::Limit(
+                            "other work on the tenant keeps the rotation from its end",
+                        ));
+                    }
                 }
                 if let Some(live) = tenant.live() {
                     let below = &live.head.root.below;
@@ -329,12 +340,17 @@ impl Core {
         let is_retired = |live: &super::tenant::Live| live.head.retired + 1 >= job.epoch;
         if !tenant.live().is_some_and(|live| is_retired(&live)) {
             self.write_resealed(tenant, |change| {
+                // Under the lock: it may have been erased meanwhile.
+                let live = tenant.live();
+                if live.is_none_or(|live| live.crypto.id != job.tenant) {
+                    return Ok(false);
+                }
                 change.retire_before(job.epoch)?;
                 Ok(true)
             })?;
         }
         let _lock = tenant.lock();
-        let Some(live) = tenant.live() else {
+        let Some(live) = tenant.live().filter(|live| live.crypto.id == job.tenant) else {
             return Ok(());
         };
         let keys = self.read_tenant_keys(job.tag)?;

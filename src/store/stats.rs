@@ -64,9 +64,13 @@ impl Store {
         let (mut oldest_access, mut due_after) = (None, None);
         let schedules = self.core.schedules();
         for tag in self.core.known_heads() {
-            let Ok(tenant) = self.core.tenant_by_tag(tag) else {
-                unreadable.push(tag.to_string());
-                continue;
+            let tenant = match self.core.listed_tenant(tag) {
+                Ok(Some(tenant)) => tenant,
+                Ok(None) => continue,
+                Err(_) => {
+                    unreadable.push(tag.to_string());
+                    continue;
+                }
             };
             let Some(live) = tenant.live() else { continue };
             let below = &live.head.root.below;

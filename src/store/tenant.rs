@@ -260,6 +260,28 @@ impl Core {
         self.tenant(&name)
     }
 
+    /// As [`Core::tenant_by_tag`], for a list of tenants that was made before. `None`: it has been
+    /// erased since.
+    pub(super) fn listed_tenant(&self, tag: FileTag) -> Result<Option<Arc<Tenant>>, StoreError> {
+        match self.tenant_by_tag(tag) {
+            // The head goes before the keys do.
+            Err(_) if self.known_head(tag).is_none() => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Reads a tenant's key file again: the running process does not need it, the next one does.
+    pub(super) fn check_keys(&self, tenant: &Tenant) -> Result<(), StoreError> {
+        // A rotation writes the file and then the head.
+        let _lock = tenant.lock();
+        let Some(live) = tenant.live() else {
+            return Ok(());
+        };
+        let keys = self.read_tenant_keys(tenant.tag)?;
+        let epochs = (live.head.epoch, live.head.retired);
+        TenantCrypto::new(self.crypto.id, &keys, epochs).map(drop)
+    }
+
     fn lock_tenants(&self) -> MutexGuard<'_, std::collections::HashMap<FileTag, Weak<Tenant>>> {
         self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
     }

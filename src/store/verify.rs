@@ -12,7 +12,7 @@ use super::audit::STORE_CHAIN;
 use super::core::Core;
 use super::open::{scan_all, sum_listed};
 use super::reader::Reader;
-use super::tenant::{Live, Tenant, TenantCrypto};
+use super::tenant::{Live, Tenant};
 use super::verify_contents::{Contents, name_damaged};
 use super::walk::Directory;
 
@@ -61,7 +61,7 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
     let mut report = VerifyReport::default();
     check_root(core, &mut report);
     let mut known = HashSet::from([STORE_CHAIN]);
-    if let Err(error) = core.read_chain(STORE_CHAIN, None, &core.root().audit, |_| ()) {
+    if let Err(error) = core.read_store_chain(|_| ()) {
         report.problem(None, None, &error);
     }
     for job in core.erasures() {
@@ -70,21 +70,19 @@ pub(super) fn verify(core: &Core, depth: Depth) -> Result<VerifyReport, StoreErr
         }
     }
     for tag in core.known_heads() {
-        report.tenants += 1;
-        // The key file is read again: the running process does not need it, the next one does.
-        match core.read_tenant_keys(tag).and_then(|keys| {
-            let tenant = core.tenant_by_tag(tag)?;
-            if let Some(live) = tenant.live() {
-                let epochs = (live.head.epoch, live.head.retired);
-                TenantCrypto::new(core.crypto.id, &keys, epochs)?;
-            }
-            Ok(tenant)
-        }) {
-            Ok(tenant) => {
+        let checked = core.listed_tenant(tag).and_then(|tenant| {
+            tenant
+                .map(|tenant| core.check_keys(&tenant).map(|()| tenant))
+                .transpose()
+        });
+        report.tenants += u64::from(!matches!(checked, Ok(None)));
+        match checked {
+            Ok(Some(tenant)) => {
                 if let Some(id) = verify_tenant(core, &tenant, depth, &mut report) {
                     known.insert(id);
                 }
             }
+            Ok(None) => {}
             Err(error) => {
                 // The head still tells the id, so that its records do not count as strays.
                 known.extend(tenant_id_of(core, tag));
@@ -129,6 +127,13 @@ impl VerifyReport {
             what: what.to_owned(),
         });
     }
+}
+
+/// Whether anything of a tenant is damaged, by reading all of it.
+pub(super) fn is_damaged(core: &Core, tenant: &Tenant) -> bool {
+    let mut report = VerifyReport::default();
+    verify_tenant(core, tenant, Depth::Full, &mut report);
+    report.is_damaged
 }
 
 /// The stored root must be the one that this process holds, and all that it counts must be

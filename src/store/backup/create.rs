@@ -11,12 +11,12 @@ use std::path::Path;
 use crate::audit::{Draft, hex};
 use crate::backend::{Copy, Item};
 use crate::key::{FileTag, TenantId};
-use crate::record::{RecordKey, Run, SetHash};
+use crate::record::{Run, SetHash};
 use crate::seal;
 use crate::store::StoreError;
 use crate::store::core::{Core, digest};
 use crate::store::lineage::Lineage;
-use crate::store::open::scan_all;
+use crate::store::open::{listed_spaces, scan_all};
 use crate::store::state::State;
 
 use super::check::{End, KeysFile, Survey};
@@ -40,7 +40,7 @@ pub(super) const GENERATION: u32 = 1;
 /// What was read at the one moment.
 struct Moment {
     seq: u64,
-    /// How many heads, policy parts and jobs the root counts, and their set hash.
+    /// How many records the root counts, and their set hash.
     counted: (u64, SetHash),
     /// The slot of STATE that a restored store begins with.
     state: Vec<u8>,
@@ -280,7 +280,7 @@ impl Core {
         progress: &mut dyn FnMut(Step, u64, u64),
     ) -> Result<u64, BackupError> {
         let mut counted = (0, SetHash::default());
-        let listed = [RecordKey::heads(), RecordKey::policies(), RecordKey::jobs()];
+        let listed = listed_spaces();
         let look = |key: &[u8], value: &[u8]| {
             if listed.iter().any(|prefix| key.starts_with(prefix)) {
                 let mac = seal::record_mac(&self.crypto.inventory, key, value);
