@@ -334,3 +334,27 @@ fn rescan_cleans_what_nobody_reads_and_goes_on_where_it_stopped() {
             .is_empty()
     );
 }
+
+/// The window of the first keyword cuts the value; the second keyword lies inside of it.
+#[test]
+fn a_value_is_found_wherever_a_second_keyword_stands_before_it() {
+    let vault = strongroom::Vault::builder().in_memory().open().unwrap();
+    let tenant = vault.tenant("one").unwrap();
+    let value = "q7Zp2Lk9Xw4Rt8Yb3Nc6Mv1Hs5Dg0Jf7Ka2Qe9Uo4Ti8Pz3Bx6Vn1Cm5Wl0SyRdG";
+    let value = value.get(..64).unwrap();
+    let mut lost = Vec::new();
+    for gap in (0..240).step_by(3) {
+        let path = format!("/memories/{gap}");
+        let text = format!(
+            "binance {}binance, {}the key of the desk {value}\n",
+            "to ".repeat(gap / 3),
+            "and so on ".repeat(9)
+        );
+        assert!(!tenant.create(&path, &text).unwrap().is_error);
+        let shown = tenant.view(&path, None).unwrap();
+        if shown.as_text().unwrap().contains(value) {
+            lost.push(gap);
+        }
+    }
+    assert!(lost.is_empty(), "with so many bytes between: {lost:?}");
+}

@@ -9,6 +9,7 @@ mod engine;
 mod error;
 pub mod example;
 mod marker;
+mod near;
 mod number;
 mod pack;
 mod parse;

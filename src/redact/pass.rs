@@ -3,6 +3,7 @@
 use regex::bytes::Regex;
 
 use super::error::Refused;
+use super::near::{NEAR, is_near};
 use super::parse::Scene;
 use super::placeholder;
 use super::rule::{Boundary, RuleDef};
@@ -14,8 +15,6 @@ use super::view::{Kind, Views};
 const WINDOW: (usize, usize) = (160, 240);
 /// Bytes after the keyword that begins a value.
 const ANCHORED: usize = 4096;
-/// Bytes around a value in which one of the rule's `near` words must stand.
-const NEAR: usize = 80;
 
 /// One scan under way.
 pub(super) struct Pass<'s> {
@@ -24,6 +23,8 @@ pub(super) struct Pass<'s> {
     spans: Vec<(usize, usize)>,
     /// For each rule the end of the last window in the present view.
     done: Vec<usize>,
+    /// For each rule the last keyword that got no window of its own, being well inside another's.
+    owed: Vec<Option<(usize, usize)>>,
     work: usize,
 }
 
@@ -35,6 +36,7 @@ impl<'s> Pass<'s> {
             found: Vec::new(),
             spans: Vec::new(),
             done: vec![0; scanner.rules.len()],
+            owed: vec![None; scanner.rules.len()],
             work,
         }
     }
@@ -49,6 +51,7 @@ impl<'s> Pass<'s> {
         };
         let text = view.text();
         self.done.fill(0);
+        self.owed.fill(None);
         let scanner = self.scanner;
         let mut marker_end = 0;
         let search = scanner.search().ok_or(Refused::NoSearch)?;
@@ -68,6 +71,10 @@ impl<'s> Pass<'s> {
                 self.rule(text, rule, (hit.start(), hit.end()))?;
                 self.keep(views, index, rule);
             }
+        }
+        for rule in 0..scanner.rules.len() {
+            self.pay(text, rule, usize::MAX)?;
+            self.keep(views, index, rule);
         }
         if !scanner.numbers.rules.is_empty() {
             self.numbers(views, index, text)?;
@@ -160,11 +167,33 @@ impl<'s> Pass<'s> {
         if !could_begin(text, &rule.def, hit) {
             return Ok(());
         }
+        self.pay(text, index, hit.0)?;
         let done = self.done.get(index).copied().unwrap_or(0);
-        // What lay well inside the last window has been seen.
-        if hit.1 + WINDOW.1 / 2 < done {
+        let is_inside = hit.1 + WINDOW.1 / 2 < done;
+        if let Some(owed) = self.owed.get_mut(index) {
+            *owed = is_inside.then_some(hit);
+        }
+        if is_inside {
             return Ok(());
         }
+        self.around(text, index, hit)
+    }
+
+    /// Opens the window of a keyword that got none, unless the next one's, at `next`, takes in
+    /// what lies across the end of the last window.
+    fn pay(&mut self, text: Text<'_>, index: usize, next: usize) -> Result<(), Refused> {
+        let done = self.done.get(index).copied().unwrap_or(0);
+        let owed = self.owed.get_mut(index).filter(|_| next > done);
+        match owed.and_then(Option::take) {
+            Some(hit) if done < text.len() => self.around(text, index, hit),
+            _ => Ok(()),
+        }
+    }
+
+    fn around(&mut self, text: Text<'_>, index: usize, hit: (usize, usize)) -> Result<(), Refused> {
+        let Some(rule) = self.scanner.rules.get(index) else {
+            return Ok(());
+        };
         let (start, end) = clip(text, hit.0.saturating_sub(WINDOW.0), hit.1 + WINDOW.1, hit);
         if let Some(done) = self.done.get_mut(index) {
             *done = end;
@@ -321,7 +350,12 @@ fn find(regex: &Regex, window: &[u8], at: usize) -> Option<((usize, usize), (usi
 }
 
 /// Keeps a window from reaching over the gap between two regions of a derived text.
-fn clip(text: Text<'_>, start: usize, end: usize, hit: (usize, usize)) -> (usize, usize) {
+pub(super) fn clip(
+    text: Text<'_>,
+    start: usize,
+    end: usize,
+    hit: (usize, usize),
+) -> (usize, usize) {
     let low = text
         .cut(start, hit.0)
         .iter()
@@ -366,79 +400,4 @@ fn bounded(text: Text<'_>, boundary: Boundary, at: usize) -> bool {
             path || !(part(a) && part(b))
         }
     }
-}
-
-/// Whether one of the rule's `near` words stands close to the value, and no name beside it says that it is a digest.
-fn is_near(text: Text<'_>, rule: &Rule, start: usize, end: usize) -> bool {
-    if rule.def.class == "secret" && names_digest(text, start) {
-        return false;
-    }
-    let (low, high) = clip(
-        text,
-        start.saturating_sub(NEAR),
-        end + NEAR / 2,
-        (start, end),
-    );
-    // Words of another paragraph say nothing: the line counts, and the one before.
-    let line = text.line_start(start, NEAR);
-    let low = low.max(text.line_start(line.saturating_sub(1), NEAR));
-    let high = high.min(text.line_end(end, NEAR));
-    let stands = |word: &[u8]| {
-        let mut from = low;
-        while let Some(i) = text.find(from, high, word) {
-            let inside = i < end && i + word.len() > start;
-            // Short words count only by themselves: "sin" is not in "single".
-            let alone = word.len() > 3
-                || !(text.before(i).is_ascii_alphabetic()
-                    || text.at(i + word.len()).is_ascii_alphabetic());
-            if alone && !inside {
-                return true;
-            }
-            from = i + 1;
-        }
-        false
-    };
-    // A variable's name has other signs in place of blanks, or none.
-    let joined = |word: &str| {
-        ["_", "-", ""]
-            .into_iter()
-            .any(|sign| stands(word.replace(' ', sign).as_bytes()))
-    };
-    rule.def
-        .near
-        .iter()
-        .any(|word| stands(word.as_bytes()) || (word.contains(' ') && joined(word)))
-}
-
-/// Whether the name in front of the value is one of an id or digest.
-fn names_digest(text: Text<'_>, start: usize) -> bool {
-    let end = text.back(start, 6, |b| {
-        matches!(b, b' ' | b'"' | b'\'' | b'=' | b':' | b'`')
-    });
-    let low = text.back(end, 40, |b| {
-        b.is_ascii_alphanumeric() || b == b'_' || b == b'-'
-    });
-    let name = text.cut(low, end);
-    let last = name
-        .rsplit(|b| matches!(b, b'_' | b'-'))
-        .next()
-        .unwrap_or(name);
-    // The id of an access key is one half of a credential.
-    let long = text.cut(low.saturating_sub(12), end).to_ascii_lowercase();
-    if ["access_id", "access id", "access_key_id", "access key id"]
-        .iter()
-        .any(|n| long.ends_with(n.as_bytes()))
-    {
-        return false;
-    }
-    #[rustfmt::skip]
-    let words: &[&str] = &[
-        "id", "hash", "sha", "sha1", "sha256", "sha512", "md5", "etag", "digest", "checksum",
-        "commit", "rev", "revision", "uuid", "guid", "integrity", "version", "ref", "cid",
-        "fingerprint", "build", "blob", "tree", "parent", "trace", "span", "request", "correlation",
-        "image",
-    ];
-    words
-        .iter()
-        .any(|w| last.eq_ignore_ascii_case(w.as_bytes()))
 }
