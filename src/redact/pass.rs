@@ -25,6 +25,8 @@ pub(super) struct Pass<'s> {
     done: Vec<usize>,
     /// For each rule the last keyword that got no window of its own, being well inside another's.
     owed: Vec<Option<(usize, usize)>>,
+    /// The rules that have one, and some that had.
+    owing: Vec<usize>,
     work: usize,
 }
 
@@ -37,6 +39,7 @@ impl<'s> Pass<'s> {
             spans: Vec::new(),
             done: vec![0; scanner.rules.len()],
             owed: vec![None; scanner.rules.len()],
+            owing: Vec::new(),
             work,
         }
     }
@@ -51,7 +54,6 @@ impl<'s> Pass<'s> {
         };
         let text = view.text();
         self.done.fill(0);
-        self.owed.fill(None);
         let scanner = self.scanner;
         let mut marker_end = 0;
         let search = scanner.search().ok_or(Refused::NoSearch)?;
@@ -72,7 +74,7 @@ impl<'s> Pass<'s> {
                 self.keep(views, index, rule);
             }
         }
-        for rule in 0..scanner.rules.len() {
+        for rule in std::mem::take(&mut self.owing) {
             self.pay(text, rule, usize::MAX)?;
             self.keep(views, index, rule);
         }
@@ -171,6 +173,9 @@ impl<'s> Pass<'s> {
         let done = self.done.get(index).copied().unwrap_or(0);
         let is_inside = hit.1 + WINDOW.1 / 2 < done;
         if let Some(owed) = self.owed.get_mut(index) {
+            if is_inside && owed.is_none() {
+                self.owing.push(index);
+            }
             *owed = is_inside.then_some(hit);
         }
         if is_inside {
