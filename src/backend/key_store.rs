@@ -157,8 +157,9 @@ impl FileKeyStore {
         let mut open = self.lock_state();
         // It stays open only if all went well: what comes next then starts from its name.
         let file = match open.take() {
-            Some(file) => file,
-            None => self.open_state()?,
+            // One that was removed or replaced has no name any more.
+            Some(file) if file.metadata()?.nlink() > 0 => file,
+            _ => self.open_state()?,
         };
         file.write_all_at(&slot, slot_offset(copy))?;
         file.sync_data()?;
@@ -384,4 +385,33 @@ fn key_files(keys: &Path) -> io::Result<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_was_removed_or_replaced_is_written_to_the_file_of_that_name() {
+        let home = tempfile::tempdir().unwrap();
+        let keys = FileKeyStore::new(home.path());
+        let state = home.path().join("STATE");
+        let changes: [fn(&FileKeyStore, &Path); 3] = [
+            |_, state| fs::remove_file(state).unwrap(),
+            |_, state| {
+                fs::write(state.with_extension("new"), [7; 2 * STATE_SLOT_BYTES]).unwrap();
+                fs::rename(state.with_extension("new"), state).unwrap();
+            },
+            |keys, _| keys.destroy(Item::State).unwrap(),
+        ];
+        for (number, change) in (1..).zip(changes) {
+            keys.write(Item::State, Copy::A, &[0; 8]).unwrap();
+            change(&keys, &state);
+            keys.write(Item::State, Copy::B, &[number; 8]).unwrap();
+            let slot = keys.read(Item::State, Copy::B).unwrap().unwrap();
+            assert_eq!(slot[..8], [number; 8]);
+            let mode = fs::metadata(&state).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
 }
