@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::backend::Batch;
-use crate::key::FileTag;
+use crate::key::TenantId;
 use crate::record::{Job, JobId, RecordKey, Rotation};
 use crate::seal;
 
@@ -65,11 +65,11 @@ impl Store {
     pub(crate) fn begin_rotation(&self, tenant: &Tenant) -> Result<(JobId, u32), StoreError> {
         let core = &self.core;
         let begun = core.write(tenant, |change| {
-            if !tenant.exists() {
+            let Some(live) = tenant.live() else {
                 return Err(Abort::Refused(()));
-            }
+            };
             // Under the tenant's lock, under which alone the job changes.
-            Ok(change.begin_epoch(core.rotation_of(tenant.tag))?)
+            Ok(change.begin_epoch(core.rotation_of(live.crypto.id))?)
         });
         match begun {
             Ok(begun) => Ok(begun),
@@ -80,8 +80,9 @@ impl Store {
 }
 
 impl Core {
-    /// The rotation of this tenant that has not ended, with its record's hash.
-    fn rotation_of(&self, tag: FileTag) -> Option<(JobId, [u8; 32])> {
+    /// The rotation of this tenant that has not ended, with its record's hash. One of an erased
+    /// tenant of the same name is another's: the reaper drops it, and nobody else may change it.
+    pub(super) fn rotation_of(&self, tenant: TenantId) -> Option<(JobId, [u8; 32])> {
         let waiting = self
             .jobs
             .waiting
@@ -89,7 +90,7 @@ impl Core {
             .unwrap_or_else(PoisonError::into_inner);
         waiting
             .iter()
-            .find(|(_, stored)| matches!(&stored.job, Job::Rotate(job) if job.tag == tag))
+            .find(|(_, stored)| matches!(&stored.job, Job::Rotate(job) if job.tenant == tenant))
             .map(|(id, stored)| (*id, stored.mac))
     }
 
@@ -101,13 +102,13 @@ impl Core {
         walk: &mut Walk,
     ) -> Result<(), StoreError> {
         let Some(tenant) = self.listed_tenant(job.tag)? else {
-            return self.drop_rotation(id, job.tag);
+            return self.drop_rotation(id, job.tenant);
         };
         let is_gone = tenant
             .live()
             .is_none_or(|live| live.crypto.id != job.tenant);
         if is_gone {
-            return self.drop_rotation(id, job.tag);
+            return self.drop_rotation(id, job.tenant);
         }
         if walk.epoch != job.epoch {
             *walk = Walk {
@@ -356,7 +357,7 @@ impl Core {
         let keys = self.read_tenant_keys(job.tag)?;
         self.forget_retired(job.tag, keys, live.head.retired)?;
         // A newer rotation may have taken the job over.
-        match self.rotation_of(job.tag) {
+        match self.rotation_of(job.tenant) {
             Some((_, mac)) if live.head.epoch == job.epoch => {
                 self.replace_job(id, mac, None, Batch::default())
             }
@@ -364,8 +365,8 @@ impl Core {
         }
     }
 
-    fn drop_rotation(&self, id: JobId, tag: FileTag) -> Result<(), StoreError> {
-        match self.rotation_of(tag) {
+    fn drop_rotation(&self, id: JobId, tenant: TenantId) -> Result<(), StoreError> {
+        match self.rotation_of(tenant) {
             Some((found, mac)) if found == id => self.replace_job(id, mac, None, Batch::default()),
             _ => Ok(()),
         }

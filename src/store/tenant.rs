@@ -186,11 +186,6 @@ impl Tenant {
         }
     }
 
-    /// Whether it exists.
-    pub(crate) fn exists(&self) -> bool {
-        self.live().is_some()
-    }
-
     /// Makes all handles those of a tenant that does not exist.
     pub(super) fn withdraw(&self) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = None;

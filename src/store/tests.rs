@@ -279,3 +279,27 @@ fn the_live_bytes_are_those_of_all_keys_and_values() {
         .sum();
     assert_eq!(core.live_bytes().unwrap(), bytes as u64);
 }
+
+#[test]
+fn a_rotation_of_an_erased_tenant_is_left_alone_by_one_of_the_same_name() {
+    let core = core();
+    let tenant = tenant(&core, "a");
+    let begin = || {
+        put(&core, &tenant, "/memories/a");
+        let id = tenant.live().unwrap().crypto.id;
+        let begun = core.write(&tenant, |change| {
+            Ok::<_, Abort<()>>(change.begin_epoch(core.rotation_of(id))?)
+        });
+        (id, begun.ok().unwrap().0)
+    };
+    let (former, first) = begin();
+    assert_eq!(begin(), (former, first), "it goes on in the same job");
+    let live = tenant.live().unwrap();
+    let withdraw = || tenant.withdraw();
+    core.erase_head(tenant.tag, Some("a"), &live.head, &live.sealed, withdraw)
+        .unwrap();
+    let (id, second) = begin();
+    assert_ne!((former, first), (id, second));
+    assert_eq!(core.rotation_of(former).unwrap().0, first);
+    assert_eq!(core.rotation_of(id).unwrap().0, second);
+}
